@@ -1,10 +1,10 @@
-//! Verifies the audit from the rows alone: chains, gaps, heads, decisions and delegations with their seals, and that the stored rows are the
-//! fold of their entries. It needs no server and changes nothing.
+//! Verifies the audit from the rows alone: chains, gaps, heads, and the seals of decisions and delegations. It also verifies that the stored
+//! rows are the fold of their entries. It needs no server and changes nothing.
 //!
 //! It reads streams page by page, each page in one snapshot, so that concurrent writes cause no findings. Memory holds one
 //! page of instances, regardless of their number and of the length of their streams. Findings are reported at once. `chain`
 //! verifies one stream. `instance` and `parts` compare the entries of an instance with its rows; `walk` does this and replays
-//! its commands. `streams` verifies the other streams, which `folds` folds with `directory`, `definitions` and `operation`.
+//! its commands. `streams` verifies the other streams. `folds` folds these with `directory`, `definitions` and `operation`.
 //! `rows` compares folds with tables, and `tree` verifies leaves and checkpoints.
 
 mod chain;
@@ -101,7 +101,7 @@ struct Problem {
     detail: String,
 }
 
-/// What is wrong if number `got` comes where `next` is expected. None if they are the same.
+/// The problem if number `got` comes where `next` is expected. None if they are the same.
 fn out_of_step((one, many): (&str, &str), next: u64, got: u64) -> Option<String> {
     match got.checked_sub(next) {
         Some(0) => None,
@@ -177,8 +177,8 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         }
     }
 
-    /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree,
-    /// rows that belong to no instance or stream, and the checkpoints that were kept of tenants that are not there.
+    /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree, rows
+    /// that belong to no instance or stream, and kept checkpoints of missing tenants.
     pub async fn run(mut self, tenant: Option<&str>, which: &Which) -> Result<Tally, R::Error> {
         let mut after = None;
         let mut absent: Vec<&Checkpoint> = self.kept.iter().collect();

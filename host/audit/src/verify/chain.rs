@@ -1,4 +1,4 @@
-//! Verifies one stream: its entries have no gap, the hash of each covers that of the one before, and the last is the head.
+//! Verifies one stream: its entries have no gap, the hash of each entry covers the hash of the one before, and the last entry is the head.
 
 use super::{Problem, out_of_step};
 use crate::record::rows::{EntryRow, HeadRow};

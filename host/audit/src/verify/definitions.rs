@@ -50,7 +50,7 @@ struct Told {
     version: u32,
 }
 
-/// The payload of a new version's entry. The first releases did not record the SDK and the contract, and not every version has a note. The
+/// The payload of a new version's entry. The first releases did not record the SDK and the contract. Not every version has a note. The
 /// config and the graph keep the digits of their numbers.
 #[derive(Deserialize)]
 struct Published {
@@ -276,8 +276,8 @@ pub(super) fn exported(version: &RecordedVersion) -> Given {
     ]
 }
 
-/// The same of the version that an entry published. None if it published none. The graph is read and written as that of a line, because
-/// releases add members.
+/// The same columns of the version that an entry published. None if it published none. The graph is parsed and written again, like the
+/// graph of a line, because releases add members.
 pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, serde_json::Error> {
     if entry.draft.kind != "VERSION_PUBLISHED" {
         return Ok(None);

@@ -376,7 +376,7 @@ fn there(text: Option<&String>) -> Result<&str, String> {
     text.map(String::as_str).ok_or_else(missing)
 }
 
-/// Ends the open period, and opens one if `with` is given. The same `with` changes nothing. A period that began now is replaced.
+/// Ends the open period, and opens one if `with` is given. The same `with` changes nothing. A period that began at `at` is replaced.
 fn turn(periods: &mut Vec<Period>, with: Option<&str>, at: Timestamp) {
     let ends = |period: &&mut Period| period.to.is_none() && Some(period.with.as_str()) != with;
     if let Some(open) = periods.iter_mut().find(ends) {

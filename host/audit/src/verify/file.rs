@@ -1,8 +1,8 @@
-//! An export, verified without the database that it came from: the same walk as over a database's rows, fed with lines.
+//! Verifies an export without its database: the same walk as over a database's rows, with lines as its input.
 //!
-//! Leaves come before what they are the leaves of; of each that waits for its entry the digest and number are held, and the stream of
-//! each run of leaves. What the last checkpoint does not cover yet is counted, not proven. The texts of lines that cannot be read
-//! are not repeated.
+//! Leaves come before their entries. For each leaf that waits for its entry, memory holds the digest and the number, and for each run
+//! of leaves their stream. Entries that the last checkpoint does not cover yet are counted, not proven. Messages do not repeat the
+//! text of unreadable lines.
 
 mod open;
 mod owners;
@@ -53,13 +53,13 @@ pub struct FileVerifier<'a, F> {
     has_whole: bool,
 }
 
-/// The tenant whose lines come.
+/// The tenant whose lines are being read.
 struct Tenant<'a> {
     line: TenantLine,
     tree: Tree<'a>,
-    /// Leaves whose entry has not come yet, by what they cover, with their place in the tree.
+    /// Leaves whose entry has not come yet: their place in the tree, by the digest that they cover.
     waiting: HashMap<Hash, u64>,
-    /// Who the leaves are of, for those that are left over.
+    /// The streams of the leaves, to report leaves without an entry.
     owners: Owners,
     /// The checkpoint that proofs of entries lead to.
     checkpoint: Option<Checkpoint>,
@@ -86,7 +86,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         }
     }
 
-    /// Takes the file for an export of this tenant: it has no other, and checkpoints that were kept of others do not count.
+    /// Expects an export of this tenant alone. Kept checkpoints of other tenants do not count.
     pub fn of(mut self, tenant: &'a str) -> Self {
         self.only = Some(tenant);
         self.absent.retain(|kept| kept.tenant == tenant);
@@ -149,7 +149,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         Ok(())
     }
 
-    /// What was verified, once the end has come.
+    /// The counts of the verification, once the end line has come.
     pub fn end(self) -> Result<Tally, LineError> {
         let line = self.lines;
         let detail = "the file was cut off: its end is missing".to_owned();
@@ -202,7 +202,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         self.told(&tenant.line.name, found);
     }
 
-    /// Reports checkpoints that were kept of tenants that the file lacks. An export of an instance or entity lacks all but one.
+    /// Reports the kept checkpoints of tenants that the file lacks. An export of an instance or entity lacks all tenants but one.
     fn absent(&mut self) {
         if self.tally.parts > 0 && !self.has_whole {
             self.tally.uncompared += self.absent.len() as u64;
@@ -343,7 +343,7 @@ impl<'a> Tenant<'a> {
         Ok(())
     }
 
-    /// What is wrong with an entry's place in the tree.
+    /// The problem of an entry's place in the tree.
     fn bound(&mut self, stream: Stream, line: &EntryLine, tally: &mut Tally) -> Option<Problem> {
         let (digest, pos) = line.leaf();
         let problem = |code, detail: &str| Some(Problem::new(Some(line.seq()), code, detail));
@@ -390,7 +390,7 @@ impl<'a> Tenant<'a> {
             .waiting
             .remove(&refused_digest(&line.columns))
             .is_some();
-        // What the line says of itself is what its columns say.
+        // The line's own members must match its columns.
         let text = |column: usize| line.columns.get(column)?.as_deref();
         let agrees = text(1) == Some(line.id.to_string().as_str())
             && text(11) == Some(line.pos.to_string().as_str());
@@ -413,7 +413,7 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    /// Reports what only the end of a part shows: a proof that was taken out, and a checkpoint.
+    /// Reports the problems that only the end of a part shows: a missing proof or checkpoint.
     fn end_of_part(&self, how: How<'_>, found: &mut Vec<Found>) {
         if let Some((pos, stream, seq)) = self.unproven
             && pos <= self.proven
@@ -435,7 +435,7 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    /// Holds the tree against what came of it.
+    /// Compares the tree with the entries that came.
     fn end(&mut self, how: How<'_>, tally: &mut Tally, found: &mut Vec<Found>) {
         if !self.line.whole {
             self.end_of_part(how, found);

@@ -289,7 +289,7 @@ fn differs<T: PartialEq + Serialize>(
     }
 }
 
-/// The same for texts of people, which may be confidential: their values are not shown.
+/// The same for texts of people. They may be confidential, so their values are not shown.
 fn differs_hidden<T: PartialEq>(
     (code, name): (&'static str, &str),
     stored: &T,
@@ -457,7 +457,7 @@ fn seal(
     against(verdict, &what, (key, stored.mac_version)).map_or(Ok(()), Err)
 }
 
-/// What a verdict says against a seal of a decision or delegation: the code and the detail.
+/// The code and the detail of a finding about the seal of a decision or delegation, by the verdict.
 fn against(
     verdict: Verdict,
     what: &str,

@@ -34,7 +34,8 @@ static ITEMS: Table = Table {
     hidden: &["instance_id"],
 };
 
-/// How far a host's clock, which times an operation, may be ahead of the database's, which tells when its items are deleted.
+/// How far a host's clock may be ahead of the database's. The host's clock gives the time of an operation; the database's
+/// decides when its items are deleted.
 const CLOCKS_APART: Duration = Duration::from_hours(24);
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Verifies the engine profiles that evidence names: each is stored and has the digest that names it.
+//! Verifies the engine profiles that evidence names: each is stored, and its name is its digest.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use wrkflw_core::json::Json;
 
 /// The number of different profiles that are verified. Hosts make one per version of the program and its settings.
 const PROFILES_MAX: usize = 10_000;
-/// The text before a profile's digest. Evidence is canonical JSON with sorted members: only `requestId`, `timeZones` and `version` follow
-/// `profile`, and quotes in a string are escaped, so the last match is the member itself.
+/// The text before a profile's digest. Evidence is canonical JSON with sorted members. Only `requestId`, `timeZones` and `version` follow
+/// `profile`, and quotes in strings are escaped. So the last match is the member itself.
 const MEMBER: &str = r#""profile":""#;
 
 static PROFILE: Table = Table {
@@ -24,7 +24,7 @@ static PROFILE: Table = Table {
     hidden: &["profile"],
 };
 
-/// The profiles that were named, each with the entry that named it first.
+/// The named profiles, each with the entry that named it first.
 #[derive(Default)]
 pub(super) struct Profiles(BTreeMap<String, (Uuid, u64)>);
 

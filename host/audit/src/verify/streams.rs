@@ -1,5 +1,5 @@
-//! Verifies what a tenant has beside its instances: the other streams, streams and decisions whose instance is missing, and the
-//! Merkle tree.
+//! Verifies the other parts of a tenant: the streams that belong to no instance, streams and decisions whose instance is
+//! missing, and the Merkle tree.
 
 use std::collections::VecDeque;
 
@@ -130,7 +130,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         Ok(())
     }
 
-    /// Verifies the streams without a head: a row was deleted, or entries were inserted by hand.
+    /// Verifies the streams without a head: somebody deleted a row, or inserted entries by hand.
     pub(super) async fn strays(&mut self, tenant: TenantId, name: &str) -> Result<Seen, R::Error> {
         let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
         loop {
@@ -251,7 +251,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         }
     }
 
-    /// Reports checkpoints that were kept of tenants that are not there.
+    /// Reports the kept checkpoints of missing tenants.
     pub(super) fn absent(&mut self, kept: &[&Checkpoint]) {
         for kept in kept {
             let mut found = of_absent(self.keys, kept);

@@ -206,7 +206,7 @@ pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'st
     }
 }
 
-/// The findings about a kept checkpoint whose tenant is not there.
+/// The findings about a kept checkpoint of a missing tenant.
 pub(super) fn of_absent(keys: &CheckpointKeys, kept: &Checkpoint) -> Vec<Found> {
     let detail = format!(
         "the kept checkpoint covers {} leaves, but the tenant is not there",
@@ -292,7 +292,7 @@ mod tests {
         );
     }
 
-    /// Also those of one size, and one of no leaves.
+    /// Also several of the same size, and one without leaves.
     #[test]
     fn each_kept_checkpoint_is_compared() {
         let mut range = Range::default();

@@ -28,7 +28,7 @@ struct Again<'a> {
     replayer: &'a Replayer,
     before: Option<Instance>,
     entries: Vec<Entry>,
-    /// The entries before it could be folded, so it can be replayed.
+    /// Whether all entries before it could be folded, so that it can be replayed.
     is_founded: bool,
 }
 

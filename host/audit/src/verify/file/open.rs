@@ -1,4 +1,4 @@
-//! The stream of an export whose entries come.
+//! The stream of an export whose entries are being read.
 
 use super::super::chain::Chain;
 use super::super::walk::Walk;
@@ -22,7 +22,7 @@ pub(super) enum Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    /// Ends it. Returns the stream with what only its end shows.
+    /// Ends it. Returns the stream with the problems that only its end shows.
     pub(super) async fn end(
         self,
         how: How<'a>,
@@ -42,7 +42,7 @@ impl<'a> Open<'a> {
                 chain,
                 head,
             } => {
-                // The row of an instance has its head. Without the row, nothing would be compared with its entries.
+                // The row of an instance has its head. Without the row, there is nothing to compare with its entries.
                 let head = head.filter(|_| stream.kind != StreamKind::Instance);
                 chain.end(head.as_ref(), &mut problems);
                 tally.streams += 1;

@@ -1,11 +1,11 @@
-//! Who the leaves of an export are of.
+//! The streams to which the leaves of an export belong.
 
 use uuid::Uuid;
 
 use super::LEAF;
 use crate::export::line::LeafLine;
 
-/// The stream of each leaf, in runs: neighbours are often of one stream.
+/// The stream of each leaf, in runs: neighbours often belong to one stream.
 #[derive(Default)]
 pub(super) struct Owners(Vec<(u64, String, Uuid, u64)>);
 

@@ -11,7 +11,7 @@ use super::super::tree::Found;
 use crate::record::rows::{Columns, RecordedVersion};
 use wrkflw_core::audit::{Entry, StreamKind};
 
-/// The versions of a tenant that no entry has been compared with yet.
+/// The versions of a tenant that were not compared with an entry yet.
 #[derive(Default)]
 pub(super) struct Versions(BTreeMap<(String, u32), Columns>);
 
@@ -24,7 +24,7 @@ impl Versions {
         self.0.insert(key, columns.collect());
     }
 
-    /// Compares the version that an entry published, if it did, with its line. The line may be missing if the entry `is_new`: versions are
+    /// If the entry published a version, compares that version with its line. The line may be missing if the entry `is_new`: versions are
     /// exported before entries.
     pub(super) fn entry(&mut self, entry: &Entry, is_new: bool, problems: &mut Vec<Problem>) {
         let (reference, given) = match published(entry) {
