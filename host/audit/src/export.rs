@@ -1,8 +1,7 @@
-//! Exports the audit line by line: all that a verifier needs on a machine without a database.
+//! Exports the audit line by line. A verifier needs nothing else, and no database.
 //!
-//! It reads page by page, each page in one snapshot, while hosts run. Leaves and checkpoints come first, so that entries of
-//! the meantime are at worst not in a checkpoint yet. Memory holds a page and, for a part of a tenant, the hashes that its
-//! proofs need.
+//! It reads page by page, each page in one snapshot, while hosts run. Leaves and checkpoints come first, so entries that hosts add
+//! meanwhile are at worst not in a checkpoint yet. Memory holds a page and, for a part of a tenant, the hashes that its proofs need.
 
 pub mod line;
 

@@ -1,4 +1,4 @@
-//! Runs commands again from recorded data alone: the instance as folded from earlier entries, the recorded time, actor,
+//! Runs commands again from recorded data alone: the instance folded from earlier entries, the recorded time, actor,
 //! look-ups and ids, and the recorded component. It does not read the current directory, and writes nothing.
 //!
 //! A difference is reported by its place, not by its values, because they may be confidential.
@@ -55,7 +55,7 @@ pub struct Answered {
     pub asked: [u8; 32],
     pub answer: Answer,
     pub fuel: u64,
-    /// Why the call failed, if it did. `answer` is then what a host records of the failure.
+    /// Why the call failed, if it did. Then `answer` is a host's record of the failure.
     pub failure: Option<String>,
 }
 
@@ -222,7 +222,7 @@ impl Replayer {
         }
         let found = source::version(&*self.source, tenant, reference).await;
         let version = Arc::new(found.map_err(Unable)?);
-        // The compiled code may be cached, so the stored component would not be read. It must be the right one, too.
+        // The compiled code may be cached, and then nothing else reads the stored component. It must be the right one, too.
         self.component(version.component).await.map_err(Unable)?;
         self.versions.insert(key, version.clone()).await;
         Ok(version)
@@ -237,8 +237,7 @@ fn refused(error: &ExecutionError) -> ReplayError {
     Differs(format!("the command is refused: {error}"))
 }
 
-/// Under another version of the time zone database, working time may end at another moment: a difference is no evidence of a change
-/// then.
+/// Under another version of the time zone database, working time may end at another moment. Then a difference is no evidence of tampering.
 fn by_zones(error: ReplayError, record: &Record) -> ReplayError {
     let reads_calendars = |looked: &Looked| !looked.asked.calendars.is_empty();
     match error {
@@ -290,7 +289,7 @@ fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// Compares two answers. Under another engine profile, limits may differ: a failure on one side is no evidence of a change then.
+/// Compares two answers. Under another engine profile, limits may differ. Then a failure on one side is no evidence of tampering.
 fn same_answer(
     what: &str,
     (recorded, again): (&Evaluated, &Answered),
@@ -302,7 +301,7 @@ fn same_answer(
     }
     let why = match &again.failure {
         Some(cause) => format!("the call fails here, because {cause}"),
-        // Only a call that failed is recorded without fuel.
+        // Only failed calls are recorded without fuel.
         None if recorded.fuel == 0 => "the recorded call failed, and fails no more here".to_owned(),
         None => return compared,
     };

@@ -44,7 +44,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// On a stored seal of this version; `mac` is the MAC with the key that the seal names, if there is one.
+    /// The verdict on a stored seal of this version. `mac` is the MAC with the key that the seal names, if this key is known.
     fn of(version: i16, mac: Option<[u8; 32]>, stored: &[u8]) -> Verdict {
         match mac {
             _ if version != MAC_VERSION => Verdict::UnknownVersion,

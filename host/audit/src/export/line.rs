@@ -2,7 +2,7 @@
 //!
 //! First comes the header. Each tenant has its line, its versions, components, leaves with checkpoints between them,
 //! instances with their tasks and entries, other streams with their entries, and refused attempts. The end line shows that
-//! the file is complete. Members are only ever added; another meaning needs another [`VERSION`].
+//! the file is complete. Later releases only add members. A member with another meaning needs another [`VERSION`].
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -192,7 +192,7 @@ impl EntryLine {
         self.seq
     }
 
-    /// The digest that its leaf covers, and its position in the log. Every entry up to the position that the tree has taken in is a leaf.
+    /// The digest that its leaf covers, and its position in the log. Every entry up to the position `taken_in` is a leaf.
     pub fn leaf(&self) -> (Hash, i64) {
         (self.place.digest(&self.hash), self.place.pos)
     }

@@ -8,7 +8,7 @@ const SEAL: &str = "wrkflw-seal: ";
 /// The owner of a reply: the tenant's name, the principal, the idempotency key.
 pub type Owner<'a> = (&'a str, &'a str, &'a str);
 
-/// What a seal covers of a reply.
+/// The parts of a reply that a seal covers.
 #[derive(Debug, Clone, Copy)]
 pub struct Sealed<'a> {
     pub fingerprint: &'a [u8],

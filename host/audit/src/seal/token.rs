@@ -1,5 +1,5 @@
-//! Texts that this host gives away and takes back unchanged, such as embed tokens. They are sealed with the keys of decisions, under
-//! a name of their own, so that no other seal counts for them. They are not secret: whoever has one can read it.
+//! Texts that the host issues and gets back unchanged, such as embed tokens. They are sealed with the keys of decisions, under a
+//! name of their own, so that no other seal is valid for them. They are not secret: everybody who has a token can read its text.
 //!
 //! The form is `TEXT.KEY.MAC`, each part in base64url without padding.
 
@@ -30,7 +30,7 @@ impl SealKeys {
         let key = String::from_utf8(key).ok()?;
         let text = String::from_utf8(text).ok()?;
         let made = self.keyed(&key, [Some(KIND), Some(&text)])?;
-        // Compares without telling by its time how much is equal.
+        // The comparison takes constant time.
         made.verify_slice(&mac).ok()?;
         Some(text)
     }
