@@ -103,8 +103,8 @@ pub struct Item {
 }
 
 impl Reader {
-    /// The next instances of the version that have not ended, in the order of their ids: of those that the viewer sees, and the place
-    /// from which to go on if there may be more.
+    /// The next instances of the version that have not ended and that the viewer sees, in the order of their ids. Also the place from
+    /// which to go on, if there may be more.
     pub async fn alive(
         &self,
         viewer: &Viewer,
@@ -188,7 +188,7 @@ impl Reader {
             limit,
             by
         )
-        // The last instance is a position. Nothing else is told about it.
+        // The last instance serves only as a position, so it may be one that the viewer does not see.
         .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let view = rows.into_iter().map(|row| Operation {
@@ -351,7 +351,7 @@ impl Store {
     }
 }
 
-/// The digest that the entry has of the instances: the SHA-256 of their sorted ids.
+/// The digest of the instances in the entry: the SHA-256 of their sorted ids.
 fn digest(instances: &[Uuid]) -> String {
     let mut sorted = instances.to_vec();
     sorted.sort_unstable();

@@ -3,10 +3,10 @@
 //!
 //! Transactions draw positions before they commit. A position is safe when all transactions that drew it or a smaller one
 //! have ended. To find that out, a host reads the last position, then takes a transaction number, and waits until no
-//! unfinished transaction has a smaller number. Both are stored in the row whose lock makes a host the signer, so any host
-//! can continue. After a restore, transaction numbers begin anew, and an older mark is discarded.
+//! unfinished transaction has a smaller number. The position and the number are stored in the row whose lock makes a host
+//! the signer, so any host can continue. After a restore, transaction numbers begin anew, and an older mark is discarded.
 //!
-//! A tenant whose last checkpoint is not the one that was signed is held back: its own position stays, and the others go on.
+//! A tenant is held back if its last checkpoint is not the one that was signed. Its own position stays, and the other tenants go on.
 
 mod listed;
 pub mod refused;
@@ -47,7 +47,7 @@ pub struct NewLeaf {
 pub struct Last {
     pub name: String,
     pub checkpoint: Option<(Checkpoint, Vec<u8>)>,
-    /// Whether leaves are stored that are behind it. It was stored with its last leaf, so the checkpoint of these is missing.
+    /// Whether leaves are stored behind it. A checkpoint is stored with its last leaf, so the checkpoint of these leaves is missing.
     pub has_leaves_behind: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Turn {
 }
 
 impl Store {
-    /// Takes the right to sign, if there are new positions and no other host has it.
+    /// Takes the right to sign, if there are new positions and no other host has this right.
     pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
         transacted(Box::pin(async move {
         let new = sqlx::query_scalar!(
@@ -138,7 +138,7 @@ impl Store {
 }
 
 impl Signer {
-    /// The tenants that are held back, and up to which position their entries are leaves.
+    /// The held-back tenants, each with the position up to which its entries are leaves.
     pub async fn held(&mut self) -> Result<Vec<(TenantId, i64)>, StoreError> {
         transacted(Box::pin(async move {
             let rows = sqlx::query!(

@@ -1,8 +1,8 @@
 //! Deliveries to webhooks: claimed by lease, settled by the answer of the receiver, and kept for some time with their attempts.
 //!
 //! When the host of a claimed delivery fails, the delivery is due again after the lease. Then the receiver may get the message
-//! twice, with the same id. If two hosts made the same attempt and both failed, one of them stores it: each compares the number of
-//! attempts. A success always ends the delivery.
+//! twice, with the same id. If two hosts made the same attempt and both failed, only one of them stores it, because each compares
+//! the number of attempts. A success always ends the delivery.
 
 mod claim;
 mod one;
@@ -37,15 +37,15 @@ pub struct Refusal {
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
-    /// With this status.
+    /// The receiver answered with this status.
     Delivered(u16),
     /// The next attempt is at this moment.
     Later(Timestamp, Refusal),
     /// There are no more attempts. The delivery is kept for operators.
     Dead(Refusal),
-    /// As dead, but it does not count as a failure of the receiver: the host cannot send it.
+    /// Like `Dead`, but not a failure of the receiver: the host cannot send it.
     Unsendable(Refusal),
-    /// As dead, and the subscription is disabled, because the receiver has unsubscribed.
+    /// Like `Dead`, and the subscription is disabled, because the receiver has unsubscribed.
     Gone(Refusal),
 }
 
@@ -294,7 +294,7 @@ impl Store {
     })).await
     }
 
-    /// Counts the pending and dead deliveries, of each up to [`BACKLOG_COUNTED_MAX`].
+    /// Counts the pending and the dead deliveries, each up to [`BACKLOG_COUNTED_MAX`].
     pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog, StoreError> {
         let row = sqlx::query!(
             r#"select p.pending as "pending!", p.since as "since: Time",
@@ -320,7 +320,7 @@ fn milliseconds(took: Duration) -> i32 {
 }
 
 /// Enables a subscription. False if there is none. Every transaction that changes deliveries and their subscription changes the
-/// deliveries first, so that two of them do not block each other.
+/// deliveries first, so that two such transactions cannot deadlock.
 async fn enable(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -5,10 +5,10 @@
 //! revision of the instance ensures that each job takes effect once.
 //!
 //! Only the earliest job of an instance can be claimed. While it exists, claimed, failed or at rest, the later jobs of the instance wait.
-//! So an instance whose jobs fail costs one attempt after each pause, and one every ten minutes for each job that is stuck. There are
-//! four exceptions: the cancellation of a child waits for no other job, starts of children delay only later starts, the delivery of a
-//! signal to a suspended instance waits for no job, since another instance may take it, and no job waits for one that is stuck, which
-//! may fail for ever. [`claims`] decides whose jobs are claimed next. Calls of services take no part in this: [`calls`] claims them for
+//! So an instance whose jobs fail costs one attempt after each pause, and one every ten minutes for each stuck job. There are four
+//! exceptions. The cancellation of a child waits for no other job. Starts of children delay only later starts. The delivery of a signal
+//! to a suspended instance waits for no job, because another instance may take the signal. No job waits for a stuck job, because that may
+//! fail for ever. [`claims`] decides whose jobs are claimed next. These rules are not for calls of services: [`calls`] claims them for
 //! workers of their own.
 
 mod calls;
@@ -71,14 +71,14 @@ impl Store {
         self.release_job(job, Some(kept(error)), next).await
     }
 
-    /// Ends the claim of a job whose instance is suspended. It keeps its place, so that no later job of the instance overtakes it
+    /// Ends the claim of a job whose instance is suspended. The job keeps its place, so no later job of the instance overtakes it
     /// when the instance is resumed. It can be claimed again from `next` on.
     pub async fn rest_job(&self, job: &Job, next: Timestamp) -> Result<(), StoreError> {
         self.release_job(job, None, next).await
     }
 
-    /// Ends a claim. Without an error the attempts are counted anew, but from one: the end of another job makes only a job without
-    /// attempts due, and two jobs at rest would wake each other.
+    /// Ends a claim. Without an error the attempts are counted anew, but from one. The end of a job makes only jobs without
+    /// attempts due; with zero attempts, two jobs at rest would wake each other.
     async fn release_job(
         &self,
         job: &Job,
@@ -102,15 +102,15 @@ impl Store {
     }
 
     /// Postpones a job that has not failed: it is not due yet, or has done a portion. Its attempts are counted anew, so that failures
-    /// with successes between them do not add up. The worker does not delete it then.
+    /// with successes between them do not add up. The worker does not delete a postponed job.
     pub async fn put_off_job(&self, job: &Job, until: Timestamp) -> Result<(), StoreError> {
         self.settle(job, Some(until)).await
     }
 
-    /// Deletes or postpones a job, and makes the next job of the instance due. It comes after all jobs that could be claimed when
-    /// this one was.
+    /// Deletes or postpones a job, and makes the next job of the instance due. That job comes after all jobs that could be
+    /// claimed when this one was claimed.
     async fn settle(&self, job: &Job, put_off: Option<Timestamp>) -> Result<(), StoreError> {
-        // The next job has no attempts yet. One with attempts is claimed, at rest, or waits after a failure, and keeps its lease.
+        // The next job has no attempts yet. A job with attempts is claimed, at rest, or waits after a failure, and keeps its lease.
         sqlx::query!(
             "with ended as (
                 delete from job
@@ -170,7 +170,7 @@ impl Store {
 
     /// When the next job can be claimed, or an earlier moment. None if there is no job.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        // The first of the next 32 jobs that waits for no other job of its instance. If all of them wait, a claim postpones them.
+        // The first of the next 32 jobs that does not wait for another job of its instance. If all 32 wait, a claim postpones them.
         let next = sqlx::query_scalar!(
             r#"select coalesce(min(l.ready_at) filter (where not l.waits), max(l.ready_at)) as "ready_at: Time" from (
                 select greatest(j.due_at, j.lease_until) as ready_at, exists (
@@ -188,7 +188,7 @@ impl Store {
     }
 }
 
-/// What is stored of an error.
+/// The part of an error that is stored.
 fn kept(error: &str) -> String {
     let plain = error.chars().filter(|character| *character != '\0');
     plain.take(ERROR_CHARS_MAX).collect()

@@ -26,12 +26,12 @@ const INSERT: &str = "insert into notification (
         $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
         $10::timestamptz[], $11::timestamptz[]) n";
 
-/// How notifications are inserted of which some may exist already.
+/// How to insert notifications if some of them may exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// If one exists, the statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the transaction
-    /// that writes the notifications, so one exists only after the cursor was moved back. A look for existing ones in each batch would cost a
-    /// quarter more.
+    /// that writes the notifications, so an existing notification means that the cursor was moved back. A check for existing ones in each batch
+    /// would cost a quarter more.
     Refused,
     /// Those that exist stay unchanged, and the others are written.
     Skipped,
@@ -227,7 +227,7 @@ impl LockedCursor {
     }
 }
 
-/// Reads the subscriptions that are active, or were so when an entry that follows the cursor may have been committed. The lock prevents their
+/// Reads the subscriptions that are active, or were active when an entry behind the cursor may have been committed. The lock prevents their
 /// deletion until their deliveries are inserted.
 async fn subscribers(
     transaction: &mut Transaction<'static, Postgres>,
@@ -267,7 +267,7 @@ fn moment(epoch: Option<i32>, snapshot: Option<String>) -> Option<Since> {
 }
 
 impl Reading {
-    /// Which of these people have muted which kind.
+    /// The kinds that each of these people has muted.
     pub async fn muted(
         &mut self,
         people: &[String],

@@ -1,8 +1,8 @@
 //! The relay's side of the outbox: it claims a partition, reads its events in order, and stores their results.
 //!
-//! A claim is the row lock of a partition, so its transaction stays open while the events are published. Locked events are
-//! never skipped: that would reorder the events of an instance. Events are read by a separate statement after the lock,
-//! because an earlier snapshot could still show events that the previous claim deleted.
+//! A claim is the row lock of a partition, so its transaction stays open while the events are published. A claim never
+//! skips locked events, because that would reorder the events of an instance. Events are read by a separate statement
+//! after the lock, because an earlier snapshot could still show events that the previous claim deleted.
 
 mod backlog;
 mod read;
@@ -63,7 +63,7 @@ pub struct Waiting {
     pub seq: i64,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
-    /// Whether the event before it in its instance is among those that were passed over.
+    /// Whether the preceding event of its instance was passed over.
     pub follows_waiting: bool,
     /// Whether it was published before.
     pub replayed: bool,
@@ -135,13 +135,13 @@ impl Outbox {
         Outbox { pool, texts }
     }
 
-    /// Has connections replaced after a failure: they may lead to a database that takes no writes any more.
+    /// Replaces the connections after a failure, because their database may take no writes any more.
     pub fn renew(&self) {
         self.pool.renew();
     }
 
-    /// Claims the partition with events whose last turn was longest ago. None if no partition can be claimed. `passed` has positions of
-    /// partitions up to which events wait: those behind them are read, unless everything is.
+    /// Claims the partition with events whose last turn was longest ago. None if no partition can be claimed. `passed` has the
+    /// positions of partitions up to which events wait. A claim reads the events behind them, unless it reads everything.
     pub async fn claim(
         &self,
         reach: Reach,
@@ -229,7 +229,7 @@ impl Outbox {
         Ok(mark)
     }
 
-    /// Pauses a partition for the time of `pause`, and stores the error for operators.
+    /// Pauses a partition for `pause`, and stores the error for operators.
     pub async fn back_off(
         &self,
         partition: i16,

@@ -1,10 +1,10 @@
-//! Reassessments: a row for each change of a group, a manager or an absence, or for several of one principal. A worker claims a
-//! row by lease and walks, page by page, through the instances that the change concerns. There are four stages: tasks offered to
-//! the principal, tasks that it owns, tasks that substitutes claimed by its absence, and unassignable state instances of its own
-//! requests, for which its new manager may be found. The first stage has all others that a change may provide with people: what
-//! is unassignable has offered a task to each group that counts, the fallback group included.
+//! Reassessments: a row for each change of a group, a manager or an absence, or for several changes of one principal. A worker
+//! claims a row by lease and walks, page by page, through the instances that the change concerns. There are four stages: tasks
+//! offered to the principal, tasks that it owns, tasks that substitutes claimed during its absence, and unassignable state
+//! instances of its own requests, which its new manager may solve. The first stage includes all other unassignable state instances
+//! that a change may provide with people: each of them has offered a task to every group that counts, the fallback group included.
 //!
-//! The row stores a mark of how far the walk has come, so that another host goes on there when this one fails. To reassess an
+//! The row stores a mark of the walk's progress, so that another host continues there if this host fails. To reassess an
 //! instance twice is harmless.
 
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ pub struct Reassessment {
     /// A user or a group.
     pub principal: Candidate,
     pub due_at: Timestamp,
-    /// The time from the last change to the claim, by the database's clock. Negative if the change is still to come: the end of an
-    /// absence, of which a host learns early whose clock is ahead.
+    /// The time from the last change to the claim, by the database's clock. Negative if the change is still to come: for example
+    /// the end of an absence, if the clock of a host is ahead.
     pub age: SignedDuration,
     /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
     pub attempts: u32,
@@ -37,7 +37,7 @@ pub struct Reassessment {
     pub closing: bool,
 }
 
-/// How far a walk has come.
+/// The progress of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     pub stage: Stage,
@@ -108,7 +108,7 @@ struct Found {
     /// The id of the task or instance, for [`Mark::after`].
     place: Uuid,
     instance: Uuid,
-    /// It runs, and the change may concern it.
+    /// Whether it runs and the change may concern it.
     is_running: bool,
     is_stopped: bool,
 }
@@ -298,7 +298,7 @@ impl Store {
             if is_new && !row.is_stopped {
                 instances.push((instance, passed));
             } else if let Some((_, last)) = instances.last_mut() {
-                // There is nothing to do at this row once those before it are done.
+                // This row needs no work once the rows before it are done.
                 *last = passed;
             }
             if is_new && row.is_stopped {
@@ -312,10 +312,10 @@ impl Store {
         })
     }
 
-    /// Inserts a job for each of these instances that reassesses it. It is due `now`, also if the host's clock is ahead. If its version is stopped, the job waits until the version is
-    /// resumed, or until the instance has been migrated to another one. If an instance has such a job, no other is inserted. A host may
-    /// be running that job and may have read the directory before the change; then the last walk reassesses the instance, because it
-    /// begins after such commands have ended.
+    /// Inserts a job for each of these instances that reassesses it. It is due `now`, also if the host's clock is ahead. If its version is stopped,
+    /// the job waits until the version is resumed, or until the instance has been migrated to another one. An instance that has such a job gets no
+    /// second one. A host may be running that job and may have read the directory before the change. Then the last walk reassesses the instance,
+    /// because it begins after such commands have ended.
     pub async fn leave_reassessments(
         &self,
         tenant: TenantId,
@@ -392,8 +392,8 @@ impl Store {
         .await?)
     }
 
-    /// Tasks that substitutes claimed for this person, or for somebody whose chain of absences leads through this person. A link of
-    /// such a chain that has ended had a reassessment of its own.
+    /// Tasks that substitutes claimed for this person, or for somebody whose chain of absences leads through this person. An ended
+    /// link of such a chain had a reassessment of its own.
     async fn substituted(
         &self,
         tenant: TenantId,
@@ -439,7 +439,7 @@ impl Store {
         .await?)
     }
 
-    /// Unassignable state instances, a page of all in the tenant. Only those that this person has initiated are concerned.
+    /// A page of all unassignable state instances of the tenant. The change concerns only those that this person has initiated.
     async fn unassignable(
         &self,
         tenant: TenantId,

@@ -132,7 +132,8 @@ impl Store {
         }))
     }
 
-    /// Ends an operation without open items. The time is that of the database's clock, by which ended operations are purged.
+    /// Ends an operation without open items. The time comes from the database's clock, because the purge of ended operations
+    /// uses that clock.
     async fn end_operation(&self, tenant: TenantId, id: Uuid) -> Result<(), StoreError> {
         sqlx::query!(
             "update bulk_operation set ended_at = now()

@@ -1,5 +1,5 @@
-//! Claims of deliveries. First the number of due deliveries is read for each subscription, so that the caller can share its free
-//! places. Then one statement claims that number of each, and reads the content of their messages.
+//! Claims of deliveries. A first query reads the number of due deliveries of each subscription, so that the caller can share its
+//! free places. Then one statement claims the caller's number of each, and reads the content of their messages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use wrkflw_core::template::Labels;
 
 /// Deliveries of a version that one claim postpones, for each subscription.
 const POSTPONED_MAX: i64 = 1_000;
-/// For how long. Only others are to come first here, and another host may read the version.
+/// For how long. This only lets other deliveries come first here, and another host may be able to read the version.
 const POSTPONED_FOR: Duration = Duration::from_secs(3);
 
 /// A claimed delivery with the content of its message.
@@ -106,7 +106,7 @@ impl Store {
         limit: i64,
         count_max: i64,
     ) -> Result<Vec<(DeliveryQueue, usize)>, StoreError> {
-        // Queue by queue along the index, so that the cost does not grow with the pending deliveries of each.
+        // The query reads queue by queue along the index, so the cost does not grow with the pending deliveries of a queue.
         let rows = sqlx::query!(
             r#"with recursive queue as (
                 (
@@ -148,8 +148,8 @@ impl Store {
         Ok(queues.collect())
     }
 
-    /// Claims that number of due deliveries of each queue until `lease_end`. Those that this release cannot read stay leased and
-    /// are not returned, and the others of their versions are postponed, so that they hold up no other one.
+    /// Claims that number of due deliveries of each queue until `lease_end`. Deliveries that this release cannot read stay
+    /// leased and are not returned. The other deliveries of their versions are postponed, so that they delay no other delivery.
     pub async fn claim_deliveries(
         &self,
         now: Timestamp,

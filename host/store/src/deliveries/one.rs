@@ -1,4 +1,4 @@
-//! One delivery of a subscription: its attempts, and what people do with it.
+//! One delivery of a subscription: its attempts, its retry and its end by people, and test deliveries.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -100,7 +100,7 @@ impl Store {
         Ok(added.rows_affected() > 0)
     }
 
-    /// Makes a delivery due, whatever became of it, and enables its subscription. False if there is no such delivery.
+    /// Makes a delivery due, whatever its status, and enables its subscription. False if there is no such delivery.
     pub async fn retry_delivery(
         &self,
         tenant: TenantId,

@@ -1,7 +1,7 @@
-//! Jobs that call services. They are claimed by service, so that a slow one occupies only the places of its own. Tenants take
-//! turns at each service, and a claim takes one call of each.
+//! Jobs that call services. They are claimed by service, so that a slow service occupies only its own places. Tenants take
+//! turns at each service, and a claim takes one call of each tenant.
 //!
-//! Unlike another job, a call waits for no job of its instance, and none waits for it. Its claim lasts as long as an attempt may take.
+//! Unlike other jobs, a call waits for no job of its instance, and no job waits for a call. Its claim lasts as long as an attempt may take.
 
 use jiff::Timestamp;
 
@@ -31,14 +31,14 @@ pub struct CallTurn<'a> {
     pub limit: i64,
 }
 
-/// How far the call of a state instance has come.
+/// The progress of the call of a state instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallProgress {
     pub state: StateId,
     /// The attempts so far, with the present one.
     pub attempts: u32,
     pub last_error: Option<String>,
-    /// When the next attempt is due, or until when the present one may take.
+    /// When the next attempt is due, or when the present one ends at the latest.
     pub next_at: Timestamp,
 }
 
@@ -152,8 +152,8 @@ impl Store {
         Ok(())
     }
 
-    /// Tells operators of due calls of services that are not among these, which no host claims that knows only these. `{}` in
-    /// the error is the name of the service.
+    /// Marks due calls of services that are not among these, for operators: hosts that know only these services do not claim
+    /// such calls. `{}` in the error is the name of the service.
     pub async fn mark_unserved(
         &self,
         now: Timestamp,
@@ -180,7 +180,7 @@ impl Store {
 }
 
 impl Reader {
-    /// How far the calls of an instance have come, whoever sees it.
+    /// The progress of the calls of an instance, without a check of visibility.
     pub async fn calls_of(
         &self,
         tenant: TenantId,

@@ -20,12 +20,12 @@ use wrkflw_core::json::Json;
 const TENANTS_READ: i32 = 32;
 /// Jobs of a tenant that one statement reads, at least.
 const JOBS_READ: i64 = 32;
-/// Limit of the statements of one claim for a tenant all of whose jobs must wait.
+/// Limit of the statements of one claim for a tenant whose jobs must all wait.
 const READS_MAX: usize = 16;
 /// For how long a job is postponed that waits for a claimed job. The end of that job makes it due earlier. It becomes due by
 /// itself if the host of the claimed job has failed, or if a claim postponed it just after that end.
 const CLAIMED_RETRY: Duration = Duration::from_secs(1);
-/// For how long a job is postponed at most that waits for a failed job, or for one whose instance is suspended.
+/// The longest time for which a job is postponed that waits for a failed job, or for a job of a suspended instance.
 const FAILED_RETRY: Duration = Duration::from_mins(1);
 /// For how long a job of a stopped version is postponed. When the version is resumed, it becomes due at once,
 /// unless it was attempted before.
@@ -73,7 +73,7 @@ impl TenantSlots {
 /// A tenant with jobs.
 struct TenantJobs {
     tenant: TenantId,
-    /// It was read in the order of tenants, not only because one of its jobs has been due for long.
+    /// Whether it was read in the order of tenants, and not only because one of its jobs has been due for long.
     in_turn: bool,
     is_due: bool,
 }
@@ -86,8 +86,8 @@ struct Claim {
 }
 
 impl Store {
-    /// Claims up to `limit` due jobs until `lease_end`: equal numbers for the tenants whose turn it is, and for each tenant those
-    /// that were due first. Starts of children come last. A failure after the first claim ends the call with what is claimed.
+    /// Claims up to `limit` due jobs until `lease_end`: equal numbers for the tenants whose turn it is, and for each tenant the jobs that
+    /// were due first. Starts of children come last. After a failure behind the first claim, the call returns the jobs claimed so far.
     pub async fn claim_jobs(
         &self,
         now: Timestamp,
@@ -108,7 +108,7 @@ impl Store {
             let claim = Claim { now, lease_end };
             let jobs = match self.claim_of(*tenant, claim, share).await {
                 Ok(jobs) => jobs,
-                // Claimed jobs must be run. The next call returns the failure if it lasts.
+                // Claimed jobs must be run. If the failure lasts, the next call returns it.
                 Err(_) if !claimed.is_empty() => break,
                 Err(error) => return Err(error),
             };
@@ -202,7 +202,7 @@ impl Store {
         Ok(tenants.collect())
     }
 
-    /// Claims jobs of one tenant. Reads on while all jobs that it reads must wait.
+    /// Claims jobs of one tenant. Reads on while all jobs that were read must wait.
     async fn claim_of(
         &self,
         tenant: TenantId,
@@ -218,7 +218,7 @@ impl Store {
         Ok(Vec::new())
     }
 
-    /// One statement: claims the jobs that can run, and postpones those that must wait. Returns the number of these, too.
+    /// One statement: claims the jobs that can run, and postpones those that must wait. Also returns the number of postponed jobs.
     async fn claim_or_postpone(
         &self,
         tenant: TenantId,

@@ -10,7 +10,7 @@ use crate::viewer::Viewer;
 use crate::{Reader, Store, StoreError};
 use wrkflw_core::ids::VersionRef;
 
-/// A job that could be claimed for this time and was not counts as stuck.
+/// A job counts as stuck if it was due for this time without a claim.
 const OVERDUE: Duration = Duration::from_mins(5);
 /// Limit of a count of jobs.
 const COUNTED_MAX: i64 = 100_000;
@@ -34,7 +34,7 @@ pub struct ListedJob {
 pub struct Jobs {
     /// At most `limit` jobs: callers ask for one more than they return.
     pub found: Vec<ListedJob>,
-    /// The last job that was read, if the viewer does not see all that were. More may follow.
+    /// The last job that was read, if the viewer does not see all jobs that were read. More may follow.
     pub reached: Option<ListedJob>,
 }
 
@@ -111,7 +111,7 @@ impl Store {
     /// The number of jobs with many attempts or overdue for long, which an operator should look at. Counted up to a hundred
     /// thousand of each kind.
     pub async fn stuck_jobs(&self, now: Timestamp) -> Result<i64, StoreError> {
-        // The number of attempts is a literal, because the planner uses the partial index for no parameter.
+        // The number of attempts is a literal, because the planner does not use the partial index for a parameter.
         let stuck = sqlx::query_scalar!(
             r#"select count(*) as "stuck!" from (
                 (select tenant_id, id from job where attempts >= 10 limit $2)

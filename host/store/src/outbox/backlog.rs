@@ -1,4 +1,4 @@
-//! How much waits in the outbox.
+//! The backlog of the outbox.
 
 use super::{Outbox, OutboxError};
 

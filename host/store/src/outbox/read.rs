@@ -1,4 +1,4 @@
-//! Reads the events of a claim with what their records are made of.
+//! Reads the events of a claim, with the content of their records.
 
 use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
@@ -45,7 +45,7 @@ struct Row {
     signature: Option<Vec<u8>>,
 }
 
-/// Reads the events behind `after`. `passed`: those up to there wait.
+/// Reads the events behind `after`. Those up to `passed` wait.
 pub(super) async fn read(
     transaction: &mut Transaction<'static, Postgres>,
     partition: i16,
@@ -149,7 +149,7 @@ fn at(column: &str, microseconds: Option<i64>) -> Result<Timestamp, String> {
         .and_then(|at| Timestamp::from_microsecond(at).map_err(|error| error.to_string()))
 }
 
-/// Each row is checked by itself, so that a damaged one does not block its partition.
+/// Each row is checked by itself, so that a damaged row does not block its partition.
 fn public_entry(row: Row) -> Result<PublicEntry, String> {
     Ok(PublicEntry {
         instance: InstanceId(row.instance_id),
