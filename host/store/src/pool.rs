@@ -1,15 +1,15 @@
 //! A connection pool whose statements have a time limit.
 //!
-//! A network may drop a connection silently. The kernel notices that only after a quarter of an hour, and the statements that
-//! wait meanwhile would use up the pool. So a statement without an answer fails with a passing error, and its connection is
-//! closed. Connections that were idle at that time may be dead as well: each is pinged before it is used again. So is each that was
-//! idle for long, because some networks drop idle connections.
+//! A network may drop a connection silently. The kernel notices that only after a quarter of an hour. Meanwhile the waiting
+//! statements would use up the pool. So a statement without an answer fails with a passing error, and its connection is closed.
+//! Connections that were idle at that time may be dead as well, so each is pinged before its next use. Connections that were idle
+//! for long are also pinged, because some networks drop idle connections.
 //!
 //! A transaction has three limits. PostgreSQL ends a statement that takes too long, and a transaction whose host is silent.
 //! [`transacted`] ends a transaction that takes too long, even if the server does not answer.
 //!
-//! Connections are kept outside the pool between statements (`kept`), so that their return costs no round trip. A reader holds one
-//! for several statements (`limited`). All rows of a statement are collected before the first is returned.
+//! Between statements, connections are kept outside the pool (`kept`), because returning one costs a round trip. A reader holds a
+//! connection for several statements (`limited`). All rows of a statement are collected before the first is returned.
 
 mod kept;
 mod limited;
@@ -59,7 +59,7 @@ pub(super) struct Pool {
     refusal: Refusal,
 }
 
-/// When a statement last got no answer. Connections that were idle then may be dead as well.
+/// When a statement last got no answer. Connections that were idle at that time may be dead as well.
 #[derive(Debug, Clone, Default)]
 struct Doubt(Arc<Mutex<Option<Instant>>>);
 
@@ -93,13 +93,13 @@ impl Doubt {
     }
 }
 
-/// The renewal of connections: one that was opened while the database took no writes may stay read-only for ever. Shared by the
-/// pools of one store.
+/// The renewal of connections. A connection that was opened while the database took no writes may stay read-only for ever.
+/// Shared by the pools of one store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Renewal(Arc<Mutex<Option<Instant>>>);
 
 impl Renewal {
-    /// Has every open connection replaced before it is used again.
+    /// Makes the pools replace every open connection before its next use.
     pub(super) fn begin(&self) {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if since.is_none_or(|at| at.elapsed() >= RENEWED_EVERY) {
@@ -143,7 +143,7 @@ impl Pool {
                     async move { Ok(!is_old && doubt.clears(connection, usage.idle_for).await) },
                 )
             })
-            // Without a statement in progress, as nearly always, this needs no round trip.
+            // This needs no round trip if no statement is in progress, as in nearly all cases.
             .after_release(|connection, _| {
                 Box::pin(async move {
                     ended_within(REST_MAX, connection.flush()).await?;
@@ -160,7 +160,7 @@ impl Pool {
         }
     }
 
-    /// Has all connections replaced before they are used again, also those of the other pools.
+    /// Makes all pools replace their connections before the next use.
     pub(super) fn renew(&self) {
         self.renewal.begin();
     }
@@ -217,7 +217,7 @@ impl Pool {
                         return Ok(lease);
                     }
                 }
-                // The future that opens a connection has 30 kB. Boxed, it is not part of the future of every statement.
+                // The future that opens a connection has 30 kB. The box keeps it out of the future of every statement.
                 Err(_waiting) => {
                     return match Box::pin(self.inner.acquire()).await {
                         Ok(connection) => Ok(Lease::new(connection)),
@@ -236,7 +236,7 @@ impl Pool {
         if self.doubt.clears(lease.connection(), idle_for).await {
             return Some(lease);
         }
-        // The others were idle for longer. One ping after the other would use up the time of the statement.
+        // The other kept connections were idle for longer. To ping one after the other would use up the time of the statement.
         lease.close();
         self.kept.close();
         None
@@ -276,7 +276,7 @@ pub(super) async fn transacted<T, E: From<sqlx::Error>>(
 pub(super) enum LimitLock<'a> {
     RunningOperations,
     StoppedVersions,
-    /// Of the views of this person.
+    /// The number of views of this person.
     SavedViews(&'a str),
 }
 
@@ -291,7 +291,7 @@ pub(super) async fn lock(
         LimitLock::StoppedVersions => (16, ""),
         LimitLock::SavedViews(person) => (17, person),
     };
-    // Two people with the same hash wait for each other, and no more than that.
+    // If two people have the same hash, they only wait for each other.
     sqlx::query!(
         r#"select pg_advisory_xact_lock($1, $2 # hashtext($3)) as "locked!: ()""#,
         number,

@@ -25,7 +25,7 @@ const LOCK_TIMEOUT_MS: &str = "2000";
 /// its host has probably failed.
 const SILENT_MAX_MS: &str = "60000";
 
-/// How long a query or the relay waits for a lock, in milliseconds. Mostly it is that of a table that a migration alters.
+/// How long a query or the relay waits for a lock, in milliseconds. Usually a migration that alters the table holds the lock.
 const READ_LOCK_TIMEOUT_MS: &str = "5000";
 
 /// The first statements of a writer connection. On another server or timeline, `begin_history` begins a history before
@@ -35,12 +35,11 @@ const WRITER_FIRST: &[&str] = &["set role wrkflw_writer", "select begin_history(
 const READ_TIMEOUT: &str = "8s";
 
 /// The first statement of a migration. Only one runs at a time, and the others ask again without limit. They do not wait within a
-/// statement: it would have a snapshot, for which a `create index concurrently` of the first one would wait in turn.
+/// statement: a waiting statement has a snapshot, and a `create index concurrently` of the running migration would wait for that snapshot.
 const ONE_AT_A_TIME: &str = "select pg_try_advisory_lock(8246133957)";
 /// How long a migration waits for the lock of a table. Other statements queue behind it, so it soon gives up and retries.
 const GIVE_WAY: &str = "set lock_timeout = '1s'";
-/// Drops invalid indexes. A `create index concurrently` that gave up leaves one, and the next attempt would take it for
-/// complete.
+/// Drops invalid indexes. A failed `create index concurrently` leaves an invalid index, and the next attempt would take it for complete.
 const DROP_UNFINISHED: &str = "do $$ declare one regclass; begin
     for one in select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
         where not i.indisvalid and c.relnamespace = 'public'::regnamespace
@@ -136,7 +135,7 @@ impl Deref for Store {
 }
 
 impl Reader {
-    /// The same, for somebody who waits: no statement of a snapshot runs longer than this.
+    /// The same for a waiting caller: no statement of a snapshot runs longer than this.
     #[must_use]
     pub fn limiting_snapshots(&self, statement_max: Duration) -> Reader {
         Reader {
@@ -154,13 +153,13 @@ impl Reader {
         Ok(ready)
     }
 
-    /// The same for those who only read: the login needs no role that writes, and no history begins.
+    /// The same for a program that only reads: the login needs no role that writes, and no history begins.
     pub async fn ready_to_read(&self) -> Result<Readiness, StoreError> {
         readiness(&self.reader).await
     }
 
-    /// Like [`Reader::ready`], and opens a connection of each role that a host uses, so that a login that lacks one is refused
-    /// before the host serves. Only the relay uses its role.
+    /// Like [`Reader::ready`]. Also opens a connection of each role that a host uses, so that a login without one of the roles
+    /// is refused before the host serves. Only the relay uses the relay's role.
     pub async fn ready_to_start(&self, relays: bool) -> Result<Readiness, StoreError> {
         let ready = self.ready().await?;
         if ready == Readiness::Ready {
@@ -172,12 +171,12 @@ impl Reader {
         Ok(ready)
     }
 
-    /// Has all connections replaced before they are used again, after the database took no writes.
+    /// Makes the pools replace all connections before their next use, after the database took no writes.
     pub fn renew(&self) {
         self.writer.renew();
     }
 
-    /// A connection that sees only what the viewer sees. For a tenant alone, that is no restricted instance.
+    /// A connection that sees only what the viewer sees. A tenant as the viewer sees no restricted instance.
     pub(super) async fn reading(&self, viewer: impl Into<Viewer>) -> Result<Limited, StoreError> {
         let mut connection = self.reader_connection().await?;
         let viewer = viewer.into();
@@ -185,7 +184,7 @@ impl Reader {
         Ok(connection)
     }
 
-    /// A connection that has yet to be told who reads.
+    /// A connection without a viewer, which the caller must set.
     pub(super) async fn reader_connection(&self) -> Result<Limited, StoreError> {
         Ok(self.reader.acquire().await?)
     }
@@ -212,14 +211,14 @@ impl Reader {
 impl Store {
     /// Opens the pools. No connection is made before it is needed.
     pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
-        // JIT compilation of a statement of a millisecond costs more than it saves.
+        // JIT compilation costs more than it saves for statements of a millisecond.
         let options = options(url)?
             .application_name("wrkflw")
             .options([("jit", "off")]);
         // The plan of the commit is cached: planning each call halves its throughput. The writer only looks rows up by key,
         // so other kinds of plans are disabled. A plan made for an empty table would scan it until the table is analysed,
-        // slower with every row. Joins name the tenant of the joined row and not that of a parameter: without statistics, the
-        // planner takes the latter alone for a key.
+        // slower with every row. Joins compare the tenant with that of the joined row, not with a parameter: without
+        // statistics, the planner takes the parameter alone for a key.
         let writer = options.clone().options([
             ("plan_cache_mode", "force_generic_plan"),
             ("lock_timeout", LOCK_TIMEOUT_MS),
@@ -229,7 +228,7 @@ impl Store {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
         ]);
-        // To start processes for a statement of a millisecond costs more than they save.
+        // Parallel workers cost more than they save for statements of a millisecond.
         let reader = options.clone().options([
             ("max_parallel_workers_per_gather", "0"),
             ("lock_timeout", READ_LOCK_TIMEOUT_MS),
@@ -247,13 +246,13 @@ impl Store {
         }))
     }
 
-    /// Applies the missing migrations while hosts run. Runs as the login itself, which must be able to create roles, unless it may take
-    /// all of them on.
+    /// Applies the missing migrations while hosts run. Runs as the login itself. The login must be able to create roles, or to take on
+    /// all of the host's roles.
     pub async fn migrate(url: &str) -> Result<(), StoreError> {
         Store::migrate_telling(url, |waits| tracing::info!("{waits}")).await
     }
 
-    /// The same. Tells what it waits for, as soon as it waits.
+    /// The same. Calls `tell` with the reason as soon as it waits.
     pub async fn migrate_telling(url: &str, tell: impl Fn(&str)) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
@@ -278,8 +277,8 @@ impl Store {
     }
 }
 
-/// Asks by a connection of this pool. Only the last migration is checked: it implies the earlier ones. Later migrations are harmless,
-/// because each keeps what the previous release reads.
+/// Checks the readiness over a connection of this pool. It checks only the last migration, which implies the earlier ones. Later
+/// migrations are harmless, because each keeps the columns and tables that the previous release reads.
 async fn readiness(pool: &Pool) -> Result<Readiness, StoreError> {
     // Not a checked query, because only the migrator creates the table.
     let state = sqlx::query_as::<_, (bool, bool)>(
@@ -328,7 +327,7 @@ async fn migrate(url: &str, tell: &impl Fn(&str)) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the error says that the table or role is missing, or that the table may not be read: no migration has run then.
+/// Whether the error says that the table or role is missing, or that the table may not be read. Then no migration has run.
 fn is_unmigrated(code: Option<&str>) -> bool {
     matches!(code, Some("42P01" | "42501" | "22023" | "42704"))
 }

@@ -1,4 +1,5 @@
-//! Who reads. The database leaves out what a viewer does not see, in every query of the reader (`migrations/0012_grant_roles.sql`).
+//! The viewer of a query. In every query of the reader, the database leaves out the rows that the viewer does not see
+//! (`migrations/0012_grant_roles.sql`).
 
 pub(super) mod plans;
 pub(super) mod visible;
@@ -21,7 +22,7 @@ use wrkflw_core::participant::{Circle, Kind, READ_ALL};
 const READER: &str = "wrkflw_reader";
 pub(super) const VIEWER: &str = "wrkflw_viewer";
 
-/// Somebody who reads in a tenant. From a [`TenantId`] alone: nobody, who sees no restricted instance.
+/// Somebody who reads in a tenant. A viewer made from a [`TenantId`] alone is no person, and sees no restricted instance.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     pub tenant: TenantId,
@@ -32,7 +33,7 @@ pub struct Viewer {
 enum Sees {
     Unrestricted,
     All,
-    /// What this person may see. The flag: whether the tenant has restricted instances.
+    /// A person, who sees only some instances. The flag: whether the tenant has restricted instances.
     Own(Box<Actor>, bool),
 }
 
@@ -134,14 +135,14 @@ impl Viewer {
     }
 }
 
-/// A connection of a viewer who may not see every instance. An index gives the order of a list; to read from it only what the
-/// viewer sees would read past a million others for a page. So a list takes places from an index whoever sees them, a bounded number
-/// at a time, and then reads as the viewer which of these it shows.
+/// A connection of a viewer who may not see every instance. An index gives the order of a list. To read only the visible rows from
+/// it, a page may have to pass a million other rows. So a list takes places from an index without a check of visibility, a bounded
+/// number at a time. Then it reads as the viewer which of these places it may show.
 pub(super) struct Looking<'v> {
     viewer: &'v Viewer,
     connection: Limited,
     may_plan_once: bool,
-    /// Whether it sees what the viewer does not see, and how it plans. None before it was used.
+    /// Whether it reads without a check of visibility, and how it plans. None before its first use.
     settled: Option<(bool, Plans)>,
 }
 
@@ -156,7 +157,8 @@ impl Looking<'_> {
         self.settle(false, Plans::Once).await
     }
 
-    /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page, or that there may be more.
+    /// Reads places without a check of visibility. An answer may use them only for the cursor of its next page, or to say that there
+    /// may be more.
     pub(super) async fn places(&mut self) -> Result<&mut Limited, StoreError> {
         self.settle(true, Plans::OfValues).await
     }

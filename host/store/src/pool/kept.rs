@@ -1,9 +1,8 @@
-//! Connections that are kept outside the pool between statements. Giving one back to the pool costs a task and a round trip,
-//! which every statement would pay.
+//! Connections that are kept outside the pool between statements. To return a connection to the pool costs a task and a
+//! round trip, which every statement would pay.
 //!
-//! No caller waits while a connection is kept here: a caller that finds none is counted as waiting, and from then on
-//! connections return to the pool, which serves callers in turn. Every connection returns there regularly, so that the pool's
-//! own rules about age hold.
+//! No caller waits while a connection is kept here. A caller that finds none is counted as waiting. From then on connections return to
+//! the pool, which serves callers in turn. Every connection regularly returns to the pool, so that the pool's own rules about age hold.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ impl Lease {
         self.connection.take().expect("it is not dropped")
     }
 
-    /// Closes it without the pool, which would ping it first.
+    /// Closes it directly: the pool would ping it first.
     pub(super) fn close(self) {
         drop(self.into_inner().detach());
     }
@@ -72,7 +71,7 @@ impl Drop for Lease {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Shelf>>);
 
-/// It has at most as many connections as the pool may open.
+/// The list has at most as many connections as the pool may open.
 #[derive(Debug, Default)]
 struct Shelf {
     idle: Vec<(Lease, Instant)>,
@@ -89,7 +88,7 @@ impl Shelf {
 }
 
 impl Drop for Shelf {
-    /// Closes the remaining connections: there is no pool to return them to, and maybe no runtime, which a return needs.
+    /// Closes the remaining connections: the pool no longer exists, and maybe not even the runtime, which a return needs.
     fn drop(&mut self) {
         self.close();
     }
@@ -126,7 +125,7 @@ impl Kept {
             return;
         }
         let mut open = self.shelf();
-        // Checked under the lock: a close of the pool clears the kept connections afterwards.
+        // Checked under the lock: the pool first closes and then clears the kept connections.
         if open.waiting == 0 && !is_closed() {
             open.idle.push((lease, Instant::now()));
         } else {

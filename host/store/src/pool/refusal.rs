@@ -1,5 +1,5 @@
 //! Explains why no connection could be opened. If a server refuses, or a first statement of a connection fails, the library
-//! retries until its time is up and then reports only a timeout, the same as when all connections are in use.
+//! retries until its time is up. Then it reports only a timeout, as if all connections were in use.
 
 use std::fmt;
 use std::io;
@@ -26,8 +26,8 @@ const NOT_ALLOWED: &str = "42501";
 /// The beginning of a statement that takes on a role.
 const SET_ROLE: &str = "set role ";
 
-/// A setting that a connection brings, and that no server has by itself. Without it, something in between has dropped all settings of the
-/// connection, and may give it to others, too, whose role and viewer would then be ours.
+/// A setting that a connection sends, and that no server has by itself. If it is missing, a proxy has dropped all settings of the
+/// connection. Such a proxy may also give the connection to other clients, which would then have this host's role and viewer.
 pub(super) const OURS: (&str, &str) = ("wrkflw.session", "own");
 /// Has a row if the settings of the connection have arrived.
 const IS_OURS: &str = "select true where current_setting('wrkflw.session', true) = 'own'";
@@ -48,7 +48,7 @@ struct Server {
 /// The result of a trial.
 struct Said {
     at: Instant,
-    /// Why the server accepts no connection; none if it accepts one, or has none free.
+    /// Why the server accepts no connection. None if it accepts one, or if all its connections are in use.
     cause: Option<NoConnection>,
 }
 
@@ -173,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_refuses_is_told_from_one_without_a_free_connection() {
-        // Nobody listens on a port that was just given back.
+        // No process listens on a port that was just released.
         let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = port.local_addr().expect("an address");
         drop(port);

@@ -12,10 +12,10 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// How the database plans the statements of a connection of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plans {
-    /// Each call for its values. Lists have many filters, of which few are set, so the best index depends on them.
+    /// Each call is planned for its values. Lists have many filters, of which few are set, so the best index depends on the values.
     OfValues,
-    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run. Not for one that looks for a
-    /// value that may be rare or frequent, such as the name of a state.
+    /// A statement is planned once for a connection. For statements that find all rows by keys, and take as long to plan as to run. Not
+    /// for a statement that searches for a value that may be rare or frequent, such as the name of a state.
     Once,
 }
 
@@ -29,14 +29,14 @@ impl Plans {
     }
 }
 
-/// Whether the tables of lists are large enough to plan statements once. A plan that is made for empty tables and kept would read whole
-/// indexes of a tenant when they grow. PostgreSQL makes it again whenever a table is analysed; autovacuum does that each time that a table of
-/// this size has changed by a tenth.
+/// Whether the tables of lists are large enough to plan statements once. A cached plan that was made for empty tables would read whole
+/// indexes of a tenant when the tables grow. PostgreSQL makes the plan again whenever a table is analysed. Autovacuum analyses a table of
+/// this size each time it has changed by a tenth.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables(Arc<Mutex<Option<(Instant, bool)>>>);
 
 impl Tables {
-    /// As the database knew it within the last minute.
+    /// The size that the database knew within the last minute decides.
     pub(crate) async fn are_large(&self, connection: &mut Limited) -> Result<bool, StoreError> {
         let known = *self.0.lock().expect("nobody panics while holding it");
         if let Some((looked_at, are_large)) = known

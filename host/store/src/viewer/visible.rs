@@ -1,8 +1,8 @@
-//! The restricted instances that somebody sees, read from an index of participants, and beside them the unrestricted ones. Lists
-//! examine these: to filter all instances would read past a million others for the few that a participant sees.
+//! The restricted instances that a viewer sees, from an index of participants, and the unrestricted instances. Lists examine
+//! only these. To filter all instances instead, a list may have to read a million others for the few that a participant sees.
 //!
-//! The policies of the database still decide. What is found here may include instances that the caller does not see: a version
-//! may name an observer group no more, and a substitute may stand in for the work of one definition only.
+//! The policies of the database still decide. The result may include instances that the caller does not see: a version may no
+//! longer name an observer group, and a substitute may act for one definition only.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -15,8 +15,8 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::participant::Kind;
 
-/// The kinds and ids of the principals as which the actor may be a participant or observer. Those of whom they are the manager
-/// are looked up by the queries.
+/// The kinds and ids of the principals as which the actor may be a participant or observer. The queries look up the people
+/// whom the actor manages.
 fn places(actor: &Actor) -> (Vec<String>, Vec<String>) {
     let mut places = vec![(Kind::User, actor.id.clone())];
     let own = actor.groups.iter();
@@ -34,7 +34,7 @@ fn places(actor: &Actor) -> (Vec<String>, Vec<String>) {
         .unzip()
 }
 
-/// Where a list goes on, and how far.
+/// The place where a list goes on, and its limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order {
     /// From the oldest on, instead of from the newest.
@@ -56,7 +56,7 @@ pub(crate) async fn instances(
     } else {
         Uuid::max()
     };
-    // The planner knows the value of $8, and takes the other order for the constant that it is.
+    // The planner knows the value of $8, so the other order is a constant for it.
     let found = sqlx::query_scalar!(
         r#"with place (kind, principal) as (
             select * from unnest($2::text[], $3::text[])
@@ -128,8 +128,8 @@ pub(crate) async fn sees_few(
     Ok(found.fetch_one(connection).await? <= most)
 }
 
-/// Those of these tasks whose instances the actor may see, in no order: what is left out need not be read by the policies, which ask more of each
-/// task.
+/// The tasks among these whose instances the actor may see, in no order. The policies need more queries for each task, so they need not read the
+/// tasks that are left out here.
 pub(crate) async fn tasks(
     connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
@@ -159,9 +159,9 @@ pub(crate) async fn tasks(
 /// The next open tasks by the time of their deadlines, of instances that the actor may see, and the place up to which all were looked at;
 /// none if there are no more.
 ///
-/// It reads at most `most` states with a deadline, from an index that also has their instances, and reads a task only if the actor may see its
-/// instance. If that limit is reached, what is due at the last moment is left to the next call, because it may have been read in part. The
-/// returned place is then not behind `after` if everything that was read is due at the moment of `after`.
+/// It reads at most `most` states with a deadline, from an index that also has their instances. It reads a task only if the actor may see its
+/// instance. If it reaches that limit, it leaves the tasks that are due at the last moment to the next call, because it may have read only a
+/// part of them. If everything that was read is due at the moment of `after`, the returned place is then not behind `after`.
 pub(crate) async fn due(
     connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
