@@ -54,13 +54,13 @@ pub struct AttemptFilter {
 pub struct Attempts {
     /// At most `limit`: callers ask for one more than they return.
     pub found: Vec<AttemptRow>,
-    /// The last attempt that was read, if the viewer does not see all that were. More may follow.
+    /// The last attempt that was read, if the viewer does not see all attempts that were read. More may follow.
     pub reached: Option<AttemptRow>,
 }
 
 impl Reader {
-    /// The refused attempts, the newest first. A viewer who may not see every instance gets those about instances that they see, and
-    /// refused starts.
+    /// The refused attempts, the newest first. A viewer who may not see every instance gets the attempts on instances that they see,
+    /// and refused starts.
     pub async fn attempts(
         &self,
         viewer: &Viewer,

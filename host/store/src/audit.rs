@@ -140,7 +140,7 @@ impl Reader {
         .await?
         .unwrap_or(0);
         let (span, stopped) = filter.span(seq, FIRST, last);
-        // Of the two parts, one returns nothing. An index gives either order, but the planner uses none for an order that a parameter names.
+        // One of the two parts returns nothing. An index gives either order, but the planner uses no index if a parameter chooses the order.
         let rows = sqlx::query_as!(
             Row,
             r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",
@@ -195,7 +195,7 @@ impl Reader {
         (leaf, limit): (Option<u64>, u32),
     ) -> Result<(AuditPage<PlacedRow>, Option<Timestamp>), StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
-        // A cursor that leads forwards is not before the first leaf.
+        // A forward cursor is not before the first leaf.
         let bound = filter
             .from
             .filter(|_| filter.newest_first || leaf.is_none());
@@ -274,8 +274,8 @@ async fn first_leaf(
     let Some(from) = from else {
         return Ok(0);
     };
-    // A checkpoint that was signed a day before `from` covers no entry from then on, unless clocks differ by more. So reading begins
-    // at its size.
+    // A checkpoint signed a day before `from` covers no entry at or after `from`, unless clocks differ by more than that. So reading
+    // begins at its size.
     let size = sqlx::query_scalar!(
         "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by signed_at desc limit 1",
         tenant.0,

@@ -1,4 +1,4 @@
-//! Signals to all: the state instances that subscribe to one, in portions, and how far its delivery has come.
+//! Signals to all: reads the subscribed state instances in portions, and records the progress of the delivery.
 
 use uuid::Uuid;
 
@@ -7,17 +7,17 @@ use super::time::Time;
 use super::{Store, StoreError};
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 
-/// A state instance that a signal to all is for.
+/// A state instance that subscribes to a signal to all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient {
     pub instance: InstanceId,
     pub place: Place,
 }
 
-/// What was done in one portion.
+/// The results of one portion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Portion {
-    /// The last state instance that is done; none if no one of this portion is.
+    /// The last state instance that is done; none if none of this portion is.
     pub last: Option<Place>,
     pub taken: u32,
     pub refused: u32,
@@ -26,7 +26,7 @@ pub struct Portion {
 }
 
 impl Store {
-    /// The next state instances that the signal is for: those that subscribed before it came, after the place `after`.
+    /// The next state instances, after the place `after`, that subscribed to the signal before it came.
     pub async fn recipients(
         &self,
         tenant: TenantId,

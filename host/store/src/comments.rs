@@ -17,7 +17,7 @@ pub struct Comment {
     /// The number of its audit entry.
     pub seq: u64,
     pub actor: Option<String>,
-    /// None if the stored payload cannot be read, for example because somebody emptied it in the database. `mentions` is empty then.
+    /// None if the stored payload cannot be read, for example because somebody emptied it in the database. Then `mentions` is empty, too.
     pub comment: Option<String>,
     /// The people whom it mentions.
     pub mentions: Vec<String>,

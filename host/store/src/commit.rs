@@ -50,19 +50,18 @@ pub struct Change {
     pub seals: Vec<Seal>,
     /// The seals of the delegations and returns among the new entries.
     pub delegation_seals: Vec<DelegationSeal>,
-    /// The replies for repeated requests. Of several, all are stored or none: if only some of the keys are free, the
-    /// statement fails.
+    /// The replies for repeated requests. Either all are stored or none: if only some of the keys are free, the statement fails.
     pub replies: Vec<KeyedReply>,
     /// The signals among the commands. Each counts once.
     pub signals: Vec<Signalled>,
-    /// Those who became participants by the commands.
+    /// The people and groups that became participants by the commands.
     pub participants: Vec<Participant>,
     /// To whom the commands gave tasks.
     pub allocations: Vec<Allocated>,
     /// The jobs that the commands complete.
     pub done: Vec<Uuid>,
-    /// When jobs are due that are due at once: by the clock of the host. The time of the entries may be far ahead, because the clock
-    /// of a host that wrote earlier ones was.
+    /// The due time of jobs that are due at once, by the clock of this host. The time of the entries may be far ahead, because the
+    /// clock of a host that wrote earlier entries was ahead.
     pub now: Timestamp,
 }
 
@@ -130,7 +129,7 @@ impl Change {
         }
     }
 
-    /// Whether others see the instance by its definition than before: it was migrated.
+    /// Whether other people may see the instance by its definition than before, because it was migrated.
     pub(super) fn is_resighted(&self) -> bool {
         let before = self.before.as_ref();
         before.is_some_and(|before| {
@@ -157,7 +156,7 @@ impl Change {
     }
 }
 
-/// Sorts the instance as a load does, and frees what it does not use: it may be kept in memory for long.
+/// Sorts the instance as a load does, and frees unused memory, because the instance may be cached for long.
 fn stored(mut instance: Instance, head: Head, state_instances: u32) -> Stored {
     instance.sort();
     instance.shrink_to_fit();
@@ -212,8 +211,8 @@ pub enum CommitResult {
     Applied,
     /// The instance or the access mark has changed since it was loaded.
     Stale,
-    /// The idempotency key belongs to another command; or another instance about the entity runs already, for a start or a
-    /// migration to a version that is sole about its entity.
+    /// The idempotency key belongs to another command. Or, for a start or a migration to a version that is sole per
+    /// entity: another instance about the entity runs already.
     Taken,
 }
 
@@ -221,9 +220,9 @@ impl Store {
     /// Applies each change whose instance has not changed since it was loaded. The results are in the order of the changes.
     /// There are at most [`BATCH_MAX`] changes, of different instances.
     ///
-    /// If the database refuses the values of one member, or another transaction locks the row of one, the whole statement
-    /// fails and writes nothing. The same happens if a concurrent statement takes the idempotency key of a start; for a
-    /// single start, the result is `Taken`. After a broken connection the result of every member is unknown.
+    /// The whole statement fails and writes nothing if the database refuses the values of one member, or another
+    /// transaction locks the row of one. The same happens if a concurrent statement takes the idempotency key of a start.
+    /// For a single start, the result is then `Taken`. After a broken connection the result of every member is unknown.
     pub async fn commit(&self, changes: &[&Change]) -> Result<Committed, StoreError> {
         assert!(changes.len() <= BATCH_MAX);
         let rows = Rows::of(changes);

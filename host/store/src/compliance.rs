@@ -16,7 +16,7 @@ use wrkflw_core::ids::TenantId;
 
 /// How long the examination of a period may take.
 const EXAMINATION_MAX: Duration = Duration::from_secs(20);
-/// Findings and refused attempts that are listed, newest first. All are counted.
+/// Limit of the listed findings, and of the listed refused attempts, newest first. All are counted.
 pub const LISTED_MAX: i64 = 100;
 
 /// The decisions to examine.
@@ -125,7 +125,7 @@ impl Reader {
     }
 }
 
-/// How many attempts of the period were refused because the request was the actor's own, and the newest of them.
+/// The number of attempts in the period that were refused because the request was the actor's own, and the newest of them.
 async fn refused(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -1,8 +1,8 @@
 //! The chain of custody of an entity: its decisions, delegations and returns in the order of time, each with its audit entry and
 //! its seal.
 //!
-//! The content comes from the entry, because the audit chain covers that. The row of the decision or of the delegation's seal
-//! gives only the seal, which must fit the entry. The verifier reports rows without an entry.
+//! The content comes from the entry, because the audit chain covers the entry. The row of the decision, or of the
+//! delegation's seal, gives only the seal. The seal must fit the entry. The verifier reports rows without an entry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,7 +73,7 @@ impl FromStr for CustodyCursor {
     }
 }
 
-/// A decision or delegation as it was recorded. JSON is text as it is stored, and readers must not trust it.
+/// A decision or delegation as recorded. JSON is the stored text, and readers must not trust it.
 #[derive(Debug, Clone)]
 pub struct CustodyRow {
     pub instance: InstanceId,

@@ -1,11 +1,11 @@
-//! Dead letters: events that the broker refused permanently, and the events of the same instance that wait behind them. They are
-//! read, sent again or discarded here.
+//! Dead letters: events that the broker refused permanently, and the later events of the same instance, which wait behind them.
+//! This module reads them, sends them again, and discards them.
 //!
 //! An instance's events are released in order, from the first one, while their outbox partition is locked. The relay parks an
-//! event if an earlier event of its instance is parked, so it is safe to release a part of them. Released events keep their
-//! positions and entries, so ids, sequence and order do not change.
+//! event if an earlier event of its instance is parked, so a release of only a part of them is safe. Released events keep
+//! their positions and entries, so ids, sequence and order do not change.
 //!
-//! Checkpoints are parked under [`NOBODY`]. They are about the tenant, so whoever may read dead letters sees them.
+//! Checkpoints are parked under [`NOBODY`]. They are about the tenant, so everybody who may read dead letters sees them.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub enum Released {
     Nothing,
 }
 
-/// What a release has moved and discarded.
+/// The events that a release has moved and discarded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     pub discarded: Option<ParkedEvent>,
@@ -110,7 +110,7 @@ impl From<Row> for ParkedEvent {
 pub struct DeadLetters {
     /// At most `limit`: callers ask for one more than they return.
     pub found: Vec<DeadLetter>,
-    /// The last instance that was read, if the viewer does not see all that were. More may follow.
+    /// The last instance that was read, if the viewer does not see all instances that were read. More may follow.
     pub reached: Option<Uuid>,
 }
 

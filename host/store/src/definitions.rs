@@ -169,7 +169,7 @@ impl Store {
     })).await
     }
 
-    /// What decides whether a version may be activated, or migrated to.
+    /// The facts that decide whether a version may be activated, or be the target of a migration.
     pub async fn target(
         &self,
         tenant: TenantId,
@@ -188,8 +188,8 @@ impl Store {
         Ok(found.fetch_optional(&self.writer).await?)
     }
 
-    /// Activates a version: new instances run it. `unknown` are names that it uses and the tenant does not have; the audit
-    /// keeps them.
+    /// Activates a version: new instances run it. `unknown` has the names that it uses and the tenant does not have. The
+    /// audit records them.
     pub async fn activate(
         &self,
         tenant: TenantId,

@@ -1,5 +1,5 @@
-//! The places of child instances. A child has a place below its root from before its start to its end, so that the children
-//! that run at a time are limited. A counter limits the children that are ever started.
+//! The places of child instances. A child has a place below its root from before its start to its end. The number of places
+//! limits the children that run at a time. A counter limits the children that are ever started.
 
 use super::jobs::Job;
 use super::pool::transacted;

@@ -1,7 +1,7 @@
-//! What events tell besides their entries: titles, and names of states and tasks, as they were at the time of the event.
+//! The content of events that their entries lack: titles, and names of states and tasks, as at the time of the event.
 //!
-//! It is read for a batch of entries at a time, with a constant number of statements. Definition versions never change, so their
-//! texts are kept.
+//! This module reads it for a batch of entries at a time, with a constant number of statements. Definition versions never
+//! change, so their texts are cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,14 +32,14 @@ pub(super) struct KeptTexts(Arc<Mutex<HashMap<VersionKey, Arc<DefinitionTexts>>>
 #[derive(Debug, Default)]
 pub(super) struct UnreadableVersions(HashMap<VersionKey, String>);
 
-/// An entry of which the context is to be read.
+/// An entry whose context is to be read.
 pub(super) struct Undescribed<'e> {
     pub(super) tenant: TenantId,
     pub(super) seq: i64,
     pub(super) entry: &'e mut PublicEntry,
 }
 
-/// The members of a later event that tell what was before it.
+/// The members of a later event that tell the state before it.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Later {
@@ -63,7 +63,7 @@ impl KeptTexts {
     }
 
     /// Reads the context of the entries. Their labels must be those that the instances have now. The entries of unreadable versions
-    /// must not be sent: they would lack what the version makes public.
+    /// must not be sent, because they would lack the content that the version makes public.
     pub(super) async fn describe(
         &self,
         connection: &mut PgConnection,
@@ -152,7 +152,7 @@ fn version_of(tenant: TenantId, entry: &PublicEntry) -> VersionKey {
     (tenant.0, key.clone(), version.cast_signed())
 }
 
-/// Adds the names of states and tasks that the entries mention and do not say.
+/// Adds the names of states and tasks that the entries mention only by id.
 async fn add_names(
     connection: &mut PgConnection,
     entries: &mut [Undescribed<'_>],
@@ -160,7 +160,7 @@ async fn add_names(
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
     let (mut states, mut tasks): (Vec<Option<Uuid>>, Vec<Option<Uuid>>) = (Vec::new(), Vec::new());
     for one in entries.iter() {
-        // A payload may be large, so let other tasks run in between.
+        // A payload may be large, so other tasks run in between.
         tokio::task::yield_now().await;
         let about = About::of(&one.entry.kind, &one.entry.payload);
         tenants.push(one.tenant.0);

@@ -1,8 +1,8 @@
 //! The directory: tenants, people, groups, memberships, managers, absences and roles.
 //!
-//! Every write after the creation of a tenant is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after the
-//! other, and its last one appends an entry. Only permissions of roles are deleted: ended memberships, managers and absences
-//! keep their period, and [`moment`] reads what held at any time.
+//! Every write after the creation of a tenant is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after
+//! the other. Its last statement appends an entry. Only permissions of roles are deleted. Ended memberships, managers and absences keep their period,
+//! and [`moment`] reads the directory of any time.
 
 pub mod absences;
 pub mod lists;
@@ -55,8 +55,8 @@ struct Change<'a> {
     tenant: TenantId,
     note: &'a Note<'a>,
     run: Run,
-    /// The time of its entry. It is never before the previous change, even if the host's clock is behind. What holds now, and when
-    /// work is due, is by the time of the note: a clock that was ahead once would delay it.
+    /// The time of its entry. It is never before the previous change, even if the host's clock is behind. The present state and
+    /// due times use the time of the note instead, because a clock that was once ahead would delay them.
     at: Timestamp,
 }
 

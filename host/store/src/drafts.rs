@@ -1,4 +1,4 @@
-//! Comments that people have begun to write for the decision of a task. A draft is its writer's alone, and ends with the task.
+//! Comments that people have begun to write for the decision of a task. Only its writer sees a draft, and it ends with the task.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ pub struct Draft {
 }
 
 impl Reader {
-    /// The draft of a person for a task. The outer value is missing if the task is not open, or not one that the viewer sees.
+    /// The draft of a person for a task. The outer value is missing if the task is not open, or if the viewer does not see it.
     pub async fn draft(
         &self,
         viewer: &Viewer,

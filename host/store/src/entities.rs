@@ -53,7 +53,7 @@ pub struct EntityHistory {
     pub reached: Option<Uuid>,
 }
 
-/// Instances about an entity at which one page looks, for a viewer who may not see all of them.
+/// Instances about an entity that one page examines, for a viewer who may not see all of them.
 const ABOUT_MAX: i64 = 1_000;
 
 impl Reader {

@@ -1,4 +1,4 @@
-//! Errors of the database. A missing row is none: that is an `Option`.
+//! Errors of the database. A missing row is not an error, but an empty `Option`.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub enum StoreError {
     Lost,
 }
 
-/// Why a server accepts no connection of ours.
+/// Why a server accepts no connection from this host.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{words}")]
 pub(super) struct NoConnection {

@@ -1,7 +1,7 @@
-//! What became of public events: whether Kafka acknowledged them, and their deliveries to webhooks.
+//! The deliveries of public events: whether Kafka acknowledged an event, and its deliveries to webhooks.
 //!
-//! The outbox keeps no row of an event that the broker acknowledged, so an event that is neither in the outbox nor among the dead
-//! letters is published, unless an operator discarded it. The audit has discards.
+//! The outbox keeps no row of an acknowledged event. So an event that is neither in the outbox nor among the dead letters is
+//! published, unless an operator discarded it. The audit has the discards.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use wrkflw_core::ids::TenantId;
 /// The newest discards of a tenant among which discarded events are found.
 pub const DISCARDS_MAX: i64 = 1_000;
 
-/// What became of an event.
+/// The deliveries of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDelivery {
     pub kafka: KafkaState,
@@ -58,7 +58,7 @@ pub struct WebhookState {
 }
 
 impl Reader {
-    /// What became of these events of the tenant, by their ids.
+    /// The deliveries of these events of the tenant, by the ids of the events.
     pub async fn event_deliveries(
         &self,
         tenant: TenantId,
@@ -135,7 +135,7 @@ async fn kafka(
     Ok(())
 }
 
-/// Adds the deliveries to webhooks. A subscription to which an event was not handed yet has none.
+/// Adds the deliveries to webhooks. A subscription has none of an event that the notifier has not read yet.
 async fn webhooks(
     connection: &mut Limited,
     tenant: TenantId,

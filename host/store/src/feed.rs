@@ -3,8 +3,8 @@
 //! Transactions draw positions before they commit, so a reader that remembers only the last position would miss late commits.
 //! The order here is (history, transaction, position). Events behind the oldest unfinished transaction are not returned yet.
 //!
-//! A history is what one server wrote on one timeline: see `begin_history` in the migrations. Transaction numbers may repeat
-//! in the next history, so a cursor has the number of its history. Earlier histories are complete and come first.
+//! A history has the events that one server wrote on one timeline: see `begin_history` in the migrations. Transaction numbers
+//! may repeat in the next history, so a cursor has the number of its history. Earlier histories are complete and come first.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,7 +76,7 @@ impl FromStr for FeedCursor {
     }
 }
 
-/// Entries that one read of a filtered feed looks at. A reader goes on from there.
+/// Entries that one read of a filtered feed examines. The next read goes on from there.
 pub const SCANNED_MAX: i64 = 1_000;
 /// Payload bytes after which one read takes no further entry.
 pub const READ_BYTES_MAX: i64 = 4 * 1024 * 1024;
@@ -107,10 +107,10 @@ impl FeedEntry {
 /// A page of the feed.
 #[derive(Debug)]
 pub struct FeedPage {
-    /// Also those that the reader of the page does not see: the caller leaves them out.
+    /// Includes entries that the reader of the page does not see. The caller leaves them out.
     pub entries: Vec<FeedEntry>,
-    /// Whether the given cursor is not valid here: its entry does not exist, as after a restored backup, or its history is
-    /// unknown.
+    /// Whether the given cursor is invalid in this database: its entry does not exist, as after a restored backup, or its
+    /// history is unknown.
     pub is_astray: bool,
     /// The position behind this page.
     pub end: FeedCursor,
@@ -189,7 +189,7 @@ impl EntryRow {
     }
 }
 
-/// Whether the entry at the cursor exists. Entries are never deleted, so it does in the database that made the cursor.
+/// Whether the entry at the cursor exists. Entries are never deleted, so it exists in the database that made the cursor.
 async fn is_there(
     connection: &mut Limited,
     tenant: TenantId,
@@ -209,8 +209,8 @@ async fn is_there(
 }
 
 impl Reader {
-    /// Entries after the cursor, or from the first one, that the filter lets pass. The entries of one instance are found by their
-    /// key. Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
+    /// Entries after the cursor, or from the first one, that match the filter. The entries of one instance are found by their key.
+    /// Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
     /// Large entries end a page early: see [`READ_BYTES_MAX`].
     pub async fn feed(
         &self,
@@ -236,7 +236,7 @@ impl Reader {
             // The cursor is at a horizon, which never goes back, or before everything.
             start > horizon || start.xid > 0 && start.epoch < now.epoch
         };
-        // A limit of 0 asks where the end is. What a filter would look at before it is not read.
+        // A limit of 0 asks only for the end. Then no entries are read for the filter.
         let scanned = if filter.is_open() || limit == 0 {
             limit
         } else {
@@ -323,16 +323,16 @@ pub(super) struct Read {
     pub(super) more: bool,
 }
 
-/// The entries that a filter lets pass.
+/// The entries that match a filter.
 struct Selected {
     entries: Vec<FeedEntry>,
-    /// The position behind the last row that was looked at.
+    /// The position behind the last examined row.
     end: Option<FeedCursor>,
     more: bool,
 }
 
 impl Selected {
-    /// Looks at rows until `limit` of them pass.
+    /// Examines rows until `limit` of them match.
     async fn of(read: Read, filter: &EventFilter, limit: i64) -> Selected {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut selected = Selected {
@@ -341,7 +341,7 @@ impl Selected {
             more: read.more,
         };
         for mut row in read.rows {
-            // A filter parses payloads, which may be large, so let other tasks run in between.
+            // A filter parses payloads, which may be large, so other tasks run in between.
             if !filter.is_open() {
                 tokio::task::yield_now().await;
             }

@@ -27,7 +27,7 @@ pub struct HostRow {
     pub seen_at: Timestamp,
 }
 
-/// What a host says of itself.
+/// The facts that a host writes about itself.
 #[derive(Debug, Clone)]
 pub struct NewHost {
     pub id: Uuid,

@@ -1,10 +1,9 @@
 //! Lists of instances by filters.
 //!
-//! A search by attributes has three ways. If the index of an attribute leaves few instances, it examines only these.
-//! Otherwise it examines all instances from the newest on; if that finds too few, it examines those that an index returns,
-//! newest first. Bounded probes decide, not the planner's estimates. No way examines many more than [`EXAMINED_MAX`]
-//! instances, or takes much longer than [`SEARCH_TIME_MAX`]. A page whose search ends there is short, and says where the next
-//! one begins.
+//! A search by attributes has three methods. If the index of an attribute leaves few instances, it examines only these. Otherwise
+//! it examines all instances from the newest on. If that finds too few, it examines those that an index returns, newest first.
+//! Bounded probes decide, not the planner's estimates. No method examines many more than [`EXAMINED_MAX`] instances, or takes much
+//! longer than [`SEARCH_TIME_MAX`]. A page whose search ends at one of these limits is short, and says where the next page begins.
 
 pub(crate) mod narrow;
 
@@ -36,7 +35,7 @@ const EXAMINED_MAX: usize = 20_000;
 /// The time limit of a search. The statement that runs then is still finished.
 pub(super) const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
 /// Instances that a walk examines before it changes to an index. If these do not fill a page, few instances match, or only
-/// old ones, and an index costs less.
+/// old instances match, and an index costs less.
 const WALKED_MAX: usize = 1_000;
 /// The newest instances that a search for words examines before it reads the index of words.
 const GLANCED: usize = 64;
@@ -66,7 +65,7 @@ pub struct InstanceFilter {
     pub owner: Option<String>,
     /// The owner, or the last one, of any task.
     pub ever_owner: Option<String>,
-    /// Whether that person asks. Others do not find a blind decision before its state ends.
+    /// Whether that person asks. Other people do not find a blind decision before its state ends.
     pub ever_owner_asks: bool,
     /// Words of its title, summary, entity or of a text attribute.
     pub words: Option<String>,
@@ -100,7 +99,7 @@ pub struct InstanceSummary {
     pub title: Option<String>,
     pub summary: Option<String>,
     pub states: Vec<String>,
-    /// The highest of its active states; none without one.
+    /// The highest priority of its active states; none without one.
     pub priority: Option<i16>,
     pub priority_name: Option<String>,
     /// When the next of its deadlines passes. None while they are paused.
@@ -159,7 +158,7 @@ impl Reader {
             until: Instant::now() + SEARCH_TIME_MAX,
             looked: false,
         };
-        // If nearly all instances have the word, the newest ones fill the page, and reading them is faster than the index of words.
+        // If nearly all instances have the word, the newest ones fill the page. Reading them is then faster than the index of words.
         if filter.words.is_some() {
             let more = search.walk(GLANCED, GLANCED).await?;
             if !more || search.page.wanted() == 0 {
@@ -202,17 +201,17 @@ struct Search<'a> {
     examined: usize,
     /// When the search ends.
     until: Instant,
-    /// Whether it has examined anything. It does so at least once, to make progress.
+    /// Whether it has examined any instance. It does so at least once, to make progress.
     looked: bool,
 }
 
 impl Search<'_> {
-    /// Whether the page has room, and there is time to look for more.
+    /// Whether the page has room and the search has time.
     fn goes_on(&self) -> bool {
         self.page.wanted() > 0 && (!self.looked || Instant::now() < self.until)
     }
 
-    /// The instances behind the cursor that indexes leave, in the order of the list. None if these are many.
+    /// The instances behind the cursor that indexes leave, in the order of the list. None if there are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let mut narrowed = None;
         let (tenant, filter) = (self.tenant, self.filter);
@@ -281,7 +280,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Examines these, in the order of the list, until the page is full. True if it has examined all of them.
+    /// Examines these instances, in the order of the list, until the page is full. True if it has examined all of them.
     async fn among(&mut self, ids: &[Uuid]) -> Result<bool, StoreError> {
         let (mut rest, mut size) = (ids, WINDOW_MIN);
         while !rest.is_empty() && self.goes_on() {
@@ -366,7 +365,7 @@ impl Search<'_> {
             let last = last.map(|last| last.line.id);
             self.page.take(looked);
             self.examined += size;
-            // Without a last one, the statement reached the end of the list, or the page was full before.
+            // Without a last instance, the statement reached the end of the list, or the page was full before.
             match last {
                 Some(last) => self.after = Some(last),
                 None => return Ok(false),
@@ -460,7 +459,7 @@ fn both(one: Option<Vec<Uuid>>, other: Option<Vec<Uuid>>) -> Option<Vec<Uuid>> {
     }
 }
 
-/// The lines of a page, and one more, which shows that there is another page.
+/// The lines of a page, and one more as the sign of another page.
 struct Page {
     lines: Vec<InstanceSummary>,
     limit: usize,

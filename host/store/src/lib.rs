@@ -1,8 +1,7 @@
 //! PostgreSQL, the only source of truth. Nothing outside this crate names `sqlx` or writes SQL.
 //!
-//! It uses the types of `wrkflw-core`, the record traits of `wrkflw-audit`, and the fault points of `wrkflw-fault`. It reads
-//! no wall clock: callers give the time, or the database does. It decides nothing about flows: it applies a change as a whole
-//! or refuses it.
+//! It uses the types of `wrkflw-core`, the record traits of `wrkflw-audit`, and the fault points of `wrkflw-fault`. It reads no wall
+//! clock: the time comes from callers or from the database. It decides nothing about flows: it applies a change as a whole or refuses it.
 //!
 //! [`Reader`] has one connection pool for each role of the database, and runs queries. [`Store`] is a [`Reader`] that can
 //! also write. Commands load with [`load`] and write with [`commit`], which is the only module that changes instances. The

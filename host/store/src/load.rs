@@ -1,5 +1,5 @@
-//! Loads what a command needs in one query: the instance with all its parts, the actor's groups and permissions, and the
-//! stored reply if the request was answered before.
+//! Loads the input of a command in one query: the instance with all its parts, the actor's groups and permissions, and
+//! the stored reply if the request was answered before.
 
 mod parts;
 mod rows;
@@ -107,7 +107,7 @@ pub struct Loaded<I = Stored> {
     /// An id that changes with every change of the tenant's directory, roles and stopped versions. It is random, so it never
     /// repeats, even if a restored database is changed differently.
     pub access_mark: Uuid,
-    /// Whether the actor is valid until the access mark changes: no absence that concerns them begins or ends.
+    /// Whether the actor is valid until the access mark changes, because no absence that concerns the actor begins or ends.
     pub lasting: bool,
     /// The signal that was asked about, if the instance has counted it.
     pub signalled: Option<Counted>,

@@ -84,7 +84,7 @@ impl Store {
         })
     }
 
-    /// The work of those of these people who are not absent now. It reads a bounded number of rows for each, by indexes.
+    /// The work of these people, without those who are absent now. It reads a bounded number of rows for each person, by indexes.
     async fn workloads(
         &self,
         tenant: TenantId,

@@ -1,11 +1,11 @@
-//! Which of the names that a definition uses the tenant has, and what people and groups are called.
+//! Finds the names in a definition that the tenant does not have, and the display names of people and groups.
 
 use std::collections::BTreeMap;
 
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// The display names of people and groups, by id. Those that the directory does not know are missing.
+/// The display names of people and groups, by id. Unknown people and groups are missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DisplayNames {
     pub people: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ impl DisplayNames {
 }
 
 impl Reader {
-    /// What these people and groups are called.
+    /// The display names of these people and groups.
     pub async fn display_names(
         &self,
         tenant: TenantId,

@@ -62,7 +62,7 @@ impl Reader {
             None => KINDS.iter().map(|kind| kind.name().to_owned()).collect(),
         };
         // One index scan each for the unread and the read notifications of each kind, of the person and of each of their groups.
-        // So the cost depends on these numbers and on the size of the page, not on how many notifications there are.
+        // So the cost depends on the numbers of kinds and groups and on the size of the page, not on the number of notifications.
         let rows = sqlx::query!(
             r#"with name (kind, id) as (
                 select 'user', $2::text
@@ -143,7 +143,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Replaces what a person prefers: the kinds that they have muted, and how pages are.
+    /// Replaces the preferences of a person: the muted kinds, and the settings of pages.
     pub async fn prefer(
         &self,
         tenant: TenantId,

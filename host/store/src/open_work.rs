@@ -1,4 +1,4 @@
-//! Who has the open work of instances, and to whom it is offered.
+//! The owners and candidates of the open work of instances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::instance::Candidate;
 
-/// Open tasks that one question reads. The instances of those beyond it have fewer people than they should.
+/// Limit of the open tasks that one query reads. Beyond it, the lists of people are incomplete.
 const TASKS_MAX: i64 = 2_000;
 
 /// The people of the open tasks of one instance, each once.

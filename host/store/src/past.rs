@@ -11,8 +11,7 @@ use wrkflw_core::ids::InstanceId;
 const PAGE: i64 = 500;
 const PAGE_BYTES: i64 = 1 << 20;
 
-/// How many entries are looked at for the moves of an instance, and how many comments besides; how many moves are read, and how many
-/// bytes of them.
+/// Limits of the moves of an instance: the examined entries, the comments beside them, the moves that are read, and their bytes.
 const MOVES_ENTRIES_MAX: u64 = 5_000;
 const MOVES_COMMENTS_MAX: i64 = 100_000;
 const MOVES_MAX: i64 = 500;
@@ -45,8 +44,8 @@ pub struct PastEntry {
 }
 
 impl Reader {
-    /// The next entries of the instance after `seq`; none if there are no more. Comments are left out: they change nothing but the
-    /// revision, and everybody who sees the instance may add as many as they like.
+    /// The next entries of the instance after `seq`; none if there are no more. Comments are left out: they change only the
+    /// revision, and everybody who sees the instance may add any number of them.
     pub async fn past_entries(
         &self,
         viewer: &Viewer,

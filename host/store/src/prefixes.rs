@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::viewer::{Looking, Viewer};
 use crate::{Reader, StoreError};
 
-/// How many instances, and how many tasks, are read for a viewer who may not see all of them.
+/// Limit of the instances, and of the tasks, that are read for a viewer who may not see all of them.
 const READ_MAX: usize = 500;
 
 /// An instance, or a task of it.
@@ -16,8 +16,8 @@ pub struct Candidate {
 }
 
 impl Reader {
-    /// The instances and tasks whose id is in this range, instances first, at most `limit` of each. The flag: whether there may be others among
-    /// those that were not read, because the viewer does not see enough of those that were.
+    /// The instances and tasks whose id is in this range, instances first, at most `limit` of each. The flag: whether unread rows may have
+    /// further matches, because the viewer does not see enough of the rows that were read.
     pub async fn ids_between(
         &self,
         viewer: &Viewer,
@@ -58,7 +58,7 @@ impl Reader {
     }
 }
 
-/// Keeps the first that the viewer sees. True if these are too few, and the others were not read.
+/// Keeps the first rows that the viewer sees. True if there are too few of them and other rows were not read.
 async fn keep(
     looking: &mut Looking<'_>,
     found: &mut Vec<Candidate>,

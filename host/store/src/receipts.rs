@@ -1,4 +1,4 @@
-//! The processing of stored signals: they are assigned, delivered, released or refused. Their senders read receipts.
+//! The processing of stored signals: assignment, delivery, release and refusal. Senders read the receipts of their signals.
 //!
 //! The job that delivers a signal has the signal's id.
 
@@ -53,11 +53,11 @@ pub struct ReceivedSignal {
     pub seq: u64,
     pub received_at: Timestamp,
     pub sender: Option<String>,
-    /// None where the entry was made unreadable.
+    /// None if somebody made the entry unreadable.
     pub content: Option<SignalContent>,
 }
 
-/// What a received signal says.
+/// The content of a received signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignalContent {
     /// The sender's id for the signal.
@@ -77,7 +77,7 @@ impl Reader {
         before: Option<u64>,
         limit: u32,
     ) -> Result<Vec<ReceivedSignal>, StoreError> {
-        // The input may have 64 KiB: the database does not send it. An erased payload is no JSON.
+        // The input may have 64 KiB, so the query does not return it. An erased payload is not JSON.
         let rows = sqlx::query!(
             r#"select e.id, e.seq, e.actor, e.occurred_at as "at: Time",
                 said.id as "signal_id?", said.trigger as "trigger?", said.state as "state?"
@@ -133,7 +133,8 @@ impl Reader {
         Ok(row.map(Row::receipt))
     }
 
-    /// The audit entry by which an instance received a signal of this sender. None if it has not, or if that was purged.
+    /// The audit entry by which an instance received a signal of this sender. None if it has not received the signal, or
+    /// if the record was purged.
     pub async fn reception(
         &self,
         tenant: TenantId,
@@ -249,8 +250,8 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a request which did not store the signal is answered that it is kept. From then on it is not withdrawn. False
-    /// if it has been withdrawn already.
+    /// Records that a request that did not store the signal gets the answer that it is kept. From then on the signal is not
+    /// withdrawn. False if it has been withdrawn already.
     pub async fn acknowledge_signal(
         &self,
         tenant: TenantId,
@@ -265,8 +266,8 @@ impl Store {
         Ok(found.rows_affected() == 1)
     }
 
-    /// Deletes a signal and its job, because the request that stored it is refused. Returns false if it stays: because another
-    /// request was answered that it is kept, an instance has taken it, or a worker has claimed its job.
+    /// Deletes a signal and its job, because the request that stored it is refused. Returns false if the signal stays, because
+    /// another request got the answer that it is kept, an instance has taken it, or a worker has claimed its job.
     pub async fn withdraw_signal(
         &self,
         tenant: TenantId,

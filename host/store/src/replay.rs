@@ -1,8 +1,8 @@
 //! Replays: a range of published events goes to Kafka again, marked as replayed.
 //!
 //! A replayed event is a second row of the outbox, with a position of its own, that points to the same entry. So its id and its
-//! content do not change. Such rows are not counted when the outbox is checked for missing events, and what Kafka refuses of
-//! them is dropped, since it was published before.
+//! content do not change. The check of the outbox for missing events does not count such rows. If Kafka refuses such an event,
+//! it is dropped, because it was published before.
 
 use serde_json::json;
 use sqlx::PgConnection;
@@ -24,7 +24,7 @@ pub const REPLAYED_MAX: u32 = 1_000;
 pub struct Replay {
     /// The position before them.
     pub after: FeedCursor,
-    /// The position of the last one; none for all that there are.
+    /// The position of the last one; none for no end.
     pub until: Option<FeedCursor>,
     /// Only those of this instance.
     pub instance: Option<Uuid>,
@@ -43,8 +43,8 @@ pub struct Replayed {
 }
 
 impl Store {
-    /// Puts the events of a range into the outbox once more. Those that were not published yet are left out: they are in the outbox, or
-    /// an instance has dead letters from this one or an earlier one on. The tenant's operation stream records who did it and why.
+    /// Puts the events of a range into the outbox once more. Leaves out events that were not published yet: they are in the outbox, or
+    /// their instance has dead letters from this or an earlier event on. The tenant's operation stream records who did it and why.
     pub async fn replay(
         &self,
         tenant: TenantId,
@@ -110,7 +110,7 @@ impl Store {
     }
 }
 
-/// Puts these events into the outbox behind all others, and gives their number.
+/// Puts these events into the outbox behind all others, and returns their number.
 async fn insert_again(
     connection: &mut PgConnection,
     tenant: TenantId,

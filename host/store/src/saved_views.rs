@@ -1,4 +1,4 @@
-//! What a person looks at often in the list of tasks: names with the query of the list.
+//! The views that a person saved of the list of tasks: a name with the query of the list.
 
 use uuid::Uuid;
 
@@ -16,11 +16,11 @@ pub struct SavedView {
     pub name: String,
     /// The query of the list of tasks, without the question mark.
     pub query: String,
-    /// Whether it is what the person sees first. At most one is.
+    /// Whether the person sees it first. At most one view is the default.
     pub is_default: bool,
 }
 
-/// What became of a view that was to be kept.
+/// The result of saving a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptView {
     Yes,

@@ -1,7 +1,7 @@
-//! Series: figures of a tenant over time, for operators. Hosts add what they counted and measured to the current minute. After
-//! [`MINUTES_KEPT`] the minutes of an hour become one point, and after [`HOURS_KEPT`] that is deleted.
+//! Series: figures of a tenant over time, for operators. Hosts add their counts and measurements to the current minute. After
+//! [`MINUTES_KEPT`] the minutes of an hour become one point. After [`HOURS_KEPT`] that point is deleted.
 //!
-//! Figures are no record: a host that fails loses what it has not written yet. No command writes or waits for one.
+//! Figures are no record: a failing host loses its unwritten counts. No command writes figures or waits for them.
 
 use std::time::Duration;
 
@@ -23,12 +23,13 @@ pub const HOURS_KEPT: Duration = Duration::from_hours(7 * 24);
 pub const OTHER: &str = "other";
 /// Lines of one answer besides [`OTHER`].
 pub const LINES_MAX: i64 = 20;
-/// Labels of one series in a minute or an hour, about: each host may add some at the same time. The others are in [`OTHER`].
+/// The approximate limit of the labels of one series in a minute or an hour: hosts may add labels at the same time. Further
+/// labels are counted in [`OTHER`].
 const LABELS_MAX: i64 = 32;
 /// Rows of one table that a measurement reads.
 const MEASURED_MAX: i64 = 100_000;
 
-/// What is counted or measured.
+/// The kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
     /// Decisions that were recorded.
@@ -61,7 +62,7 @@ impl Series {
         Series::JobsFailing,
     ];
 
-    /// As the table and the API have it.
+    /// Its name in the table and in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Series::Decisions => "decisions",
@@ -97,7 +98,7 @@ pub struct Counted {
     pub count: i64,
 }
 
-/// What is read of a series.
+/// The part of a series to read.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     pub from: Timestamp,
@@ -192,7 +193,7 @@ impl Store {
         Ok(())
     }
 
-    /// Measures what waits, if this host is the first of those that run.
+    /// Measures the backlogs, if this host is the first of the running hosts.
     pub async fn measure(&self, host: Uuid) -> Result<(), StoreError> {
         sqlx::query_file!(
             "src/series/measure.sql",
@@ -205,7 +206,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes points of hours of those of minutes that are older than [`MINUTES_KEPT`]. True if there may be more.
+    /// Rolls up points of minutes that are older than [`MINUTES_KEPT`] to points of hours. True if there may be more.
     pub async fn roll_up(&self) -> Result<bool, StoreError> {
         let rolled = sqlx::query!(
             "with old as (

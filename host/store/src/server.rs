@@ -1,4 +1,4 @@
-//! What a PostgreSQL server says of itself, before anything of ours is in it.
+//! The facts about a PostgreSQL server, before any migration.
 
 use jiff::Timestamp;
 use sqlx::{Connection as _, PgConnection};

@@ -18,7 +18,7 @@ pub struct SessionRow {
     pub expires_at: Timestamp,
 }
 
-/// How somebody wants pages to be. What they did not choose is none.
+/// The settings of pages of one person. A setting that the person did not choose is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preference {
     pub language: Option<String>,
@@ -93,7 +93,7 @@ impl Reader {
         Ok(rows.into_iter().map(Row::session).collect())
     }
 
-    /// The session whose secret has this digest, with its person and what they prefer.
+    /// The session whose secret has this digest, with its person and the person's settings.
     pub async fn session(
         &self,
         tenant: TenantId,
@@ -127,7 +127,7 @@ impl Reader {
         }))
     }
 
-    /// What a person prefers.
+    /// The settings of a person.
     pub async fn preference(
         &self,
         tenant: TenantId,

@@ -1,8 +1,8 @@
 //! Signals by correlation key: each is stored on its arrival and given to one instance.
 //!
-//! A signal is assigned to an instance before it is delivered, so that two hosts never give it to two instances. The
-//! assignment inserts a job with the signal's id, which delivers the signal if the host fails. The commit ensures that the
-//! instance counts it once. Times are the database's: a host's clock may be wrong by more than a signal is kept.
+//! A signal is assigned to an instance before it is delivered, so that two hosts never give it to two instances. The assignment
+//! inserts a job with the signal's id. This job delivers the signal if the host fails. The commit ensures that the instance counts the
+//! signal once. Times come from the database's clock: a host's clock may be wrong by more than the time for which a signal is kept.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub const INBOX_MAX: i64 = 100;
 pub const INBOX_OF_SENDER_MAX: i64 = 10_000;
 /// Limit of the signals to all of one sender that are being delivered.
 pub const TO_ALL_OF_SENDER_MAX: i64 = 20;
-/// Limit of the versions that are asked whether they take a signal.
+/// Limit of the versions that are checked for a trigger.
 const VERSIONS_MAX: i64 = 10_000;
 
 /// A signal to store.
@@ -64,9 +64,9 @@ pub struct Kept {
     pub received_at: Timestamp,
     /// The instance that it is assigned to.
     pub instance: Option<InstanceId>,
-    /// Whether the instance has received it or refused it permanently, or all have that it is for.
+    /// Whether the instance, or for a signal to all every subscriber, has received it or refused it permanently.
     pub is_settled: bool,
-    /// If it is for all: the last state instance that is done.
+    /// For a signal to all: the last state instance that is done.
     pub to_all: Option<Place>,
 }
 
@@ -94,14 +94,14 @@ pub enum Keeping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscriber {
     pub instance: InstanceId,
-    /// It is suspended, and so are all others.
+    /// It is suspended, and so are all other instances that take the signal.
     pub is_suspended: bool,
 }
 
 impl Store {
     /// Stores a signal, unless one of this sender with the same id, trigger and correlation key is stored already. A signal
-    /// that was refused permanently, or that has expired unassigned, is replaced. One to all gets a job that is due `now`,
-    /// also if the host's clock is ahead.
+    /// that was refused permanently, or that has expired unassigned, is replaced. A signal to all gets a job that is due
+    /// `now`, even if the host's clock is ahead.
     pub async fn keep_signal(
         &self,
         tenant: TenantId,
@@ -262,8 +262,8 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// The oldest state instance that subscribes to the trigger under the correlation key. One of a suspended instance only if
-    /// there is no other.
+    /// The oldest state instance that subscribes to the trigger under the correlation key. It is one of a suspended instance
+    /// only if there is no other.
     pub async fn subscriber(
         &self,
         tenant: TenantId,

@@ -1,5 +1,4 @@
-//! The transactions that a snapshot saw, in the text form of PostgreSQL: `xmin:xmax:xid,xid`. It orders events where clocks
-//! are too inexact.
+//! The transactions that a snapshot saw, in the text form of PostgreSQL: `xmin:xmax:xid,xid`. It orders events if clocks are too inexact.
 
 use std::str::FromStr;
 

@@ -15,7 +15,7 @@ pub struct Running {
     pub started_at: Timestamp,
 }
 
-/// An instance that is to run about its entity.
+/// An instance that is about to run, with its entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub instance: InstanceId,
@@ -56,7 +56,8 @@ impl Reader {
 }
 
 impl Store {
-    /// The running instance that is in the way of this one: of the same definition, or of any if either is sole about the entity.
+    /// The running instance that prevents this one: an instance of the same definition, or of any definition if either of the two
+    /// is sole per entity.
     pub async fn in_the_way(
         &self,
         tenant: TenantId,

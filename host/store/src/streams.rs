@@ -1,5 +1,5 @@
-//! The audit streams of definitions, directories and operations. They are seldom written, so the head of each is a separate
-//! row, which is locked while an entry is appended.
+//! The audit streams of definitions, directories and operations. They are seldom written, so the head of each stream is a
+//! separate row, which is locked while an entry is appended.
 
 use jiff::Timestamp;
 use serde::Serialize;

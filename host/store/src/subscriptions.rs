@@ -34,7 +34,7 @@ pub struct Subscriber {
 /// When a subscription was created, disabled or enabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
-    /// By the transactions that were committed then: those of earlier histories, and those that the snapshot saw.
+    /// By the transactions that were committed at that time: those of earlier histories, and those that the snapshot saw.
     Snapshot { epoch: i32, snapshot: Snapshot },
     /// By a host's clock, for subscriptions without a snapshot.
     Moment(Timestamp),
@@ -165,7 +165,7 @@ impl Store {
             if deleted.rows_affected() == 0 {
                 return Ok(false);
             }
-            // A separate statement sees what others committed while the last one waited for its lock.
+            // A separate statement sees the rows that other transactions committed while the last statement waited for its lock.
             delete_open(&mut transaction, tenant, id).await?;
             let about = json!({ "subscription": id });
             record(

@@ -65,8 +65,7 @@ impl TaskSummary {
     }
 }
 
-/// A state with fewer state instances than this is rare. A list that is filtered by a rare state reads all tasks of the state
-/// at once.
+/// A state with fewer state instances than this is rare. A list with a filter for a rare state reads all tasks of the state at once.
 const RARE_MAX: i64 = 4_096;
 /// Open tasks that one step reads, at first and at most. The first step fills most pages. Steps grow if few tasks pass the
 /// filters.
@@ -75,8 +74,8 @@ const STEP_MAX: i64 = 16_384;
 /// The number of a rare state's tasks to which the filters are applied first.
 const PART_MIN: usize = 128;
 
-/// With at most this number of restricted instances that the viewer sees, a list of all open tasks reads the tasks of these, and
-/// none of other restricted instances.
+/// If the viewer sees at most this number of restricted instances, a list of all open tasks reads the tasks of these, and none
+/// of other restricted instances.
 const SEEN_MAX: i64 = 1_024;
 
 /// A page of an inbox.
@@ -88,8 +87,8 @@ pub struct Inbox {
     pub reached: Option<Place>,
 }
 
-/// The absent people of an actor, the definitions for which the actor stands in for them, and the people between them and the actor. The
-/// latter are one text with an id on each line: PostgreSQL has no arrays of arrays of different lengths, and ids have no line ends.
+/// The absent people of an actor, the definitions for which the actor substitutes them, and the people between them and the actor. The
+/// people between are one text with an id on each line: PostgreSQL has no arrays of arrays of different lengths, and ids have no line ends.
 struct Absent {
     people: Vec<String>,
     definitions: Vec<Option<String>>,
@@ -156,10 +155,9 @@ impl<'a> Search<'a> {
 
     /// In the order of creation.
     ///
-    /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: the planner
-    /// of a single statement would have to choose between that order and the filters. A filter that leaves few tasks is
-    /// answered from these. If the first step does not fill the page and the filter names a rare state, the tasks of that
-    /// state are read instead.
+    /// The search reads the tasks of a view from an index in the order of the list, step by step until the page is full. With a single
+    /// statement, the planner would have to choose between that order and the filters. If a filter leaves few tasks, the search examines
+    /// these. If the first step does not fill the page and the filter names a rare state, the search reads the tasks of that state instead.
     async fn by_creation(&mut self) -> Result<Option<Place>, StoreError> {
         let (tenant, filter) = (self.tenant, self.filter);
         let people = self.absent.with(&filter.actor);
@@ -192,7 +190,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             read = 0;
-            // All tasks of a rare state are read at once, but the first of them mostly fill the page.
+            // All tasks of a rare state are read at once, but usually the first of them fill the page.
             let part = if rare.is_some() {
                 PART_MIN
             } else {
@@ -210,7 +208,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             is_first = false;
-            // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
+            // The index of words is slow if nearly all tasks have a word, but then the first step fills the page.
             if let Some(words) = &filter.words {
                 let places = self.connection.places().await?;
                 if let Some(few) = sources::worded_tasks(places, tenant, words, after).await? {
@@ -227,7 +225,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next step in the order of creation: tasks of a rare state, of the instances of a viewer who sees few, or of the view.
+    /// The next step in the order of creation: the tasks of a rare state, of the few instances that the viewer sees, or of the view.
     async fn next_by_creation(
         &mut self,
         (rare, seen, people): (Option<&str>, Option<&Actor>, &[String]),
@@ -245,7 +243,7 @@ impl<'a> Search<'a> {
         sources::open(places, self.viewer, self.filter.view, people, after, most).await
     }
 
-    /// The viewer of all open tasks, if they see so few instances that the tasks of these are read.
+    /// The viewer of all open tasks, if the viewer sees so few instances that only their tasks are read.
     async fn who_sees_few(&mut self) -> Result<Option<&'a Actor>, StoreError> {
         let viewer = self.viewer.restricted();
         let Some(actor) = viewer.filter(|_| self.filter.view == View::All) else {
@@ -256,14 +254,14 @@ impl<'a> Search<'a> {
         Ok(sees_few.then_some(actor))
     }
 
-    /// Whether another step is read before the tasks that are ready, because these do not fill the page. A statement of somebody who does
+    /// Whether to read another step before the tasks that are ready, because these do not fill the page. A statement of a viewer who does
     /// not see every instance is planned anew each time, and that costs more than a step.
     fn gathers(&self, ready: usize, is_over: bool) -> bool {
         self.viewer.is_restricted() && ready < self.wanted() && !is_over
     }
 
-    /// The size of the next step, if `ready` of the tasks that were `read` may be shown and this does not fill the page: what it is
-    /// expected to need by the share of those that may be shown, and a quarter more, at most sixteen times the last one.
+    /// The size of the next step, if `ready` of the `read` tasks may be shown and do not fill the page. It is the expected need by
+    /// the share of tasks that may be shown, and a quarter more, at most sixteen times the last step.
     fn expected(&self, step: i64, read: usize, ready: usize) -> i64 {
         let missing = self.wanted().saturating_sub(ready);
         let needed = (missing * read * 5).checked_div(ready * 4);
@@ -272,8 +270,8 @@ impl<'a> Search<'a> {
         needed.map_or(most, |needed| needed.clamp(STEP_MIN, most))
     }
 
-    /// Those that the viewer may see, in the same order, of this state if one is given. The statement that applies the filters is planned
-    /// anew each time for a viewer who does not see every instance, so it is not to read tasks of other states.
+    /// The tasks that the viewer may see, in the same order, of this state if one is given. For a viewer who does not see every instance,
+    /// the statement with the filters is planned anew each time, so it must not read tasks of other states.
     async fn may_show(
         &mut self,
         open: Vec<Uuid>,
@@ -292,7 +290,7 @@ impl<'a> Search<'a> {
         Ok(ids)
     }
 
-    /// Those that the viewer may see, in the same order. A view other than all names its tasks by people whom the viewer acts for.
+    /// The tasks that the viewer may see, in the same order. A view other than all finds its tasks by people for whom the viewer acts.
     async fn may_see(&mut self, mut ids: Vec<Uuid>) -> Result<Vec<Uuid>, StoreError> {
         if let Some(actor) = self.viewer.restricted()
             && self.filter.view == View::All
@@ -305,7 +303,7 @@ impl<'a> Search<'a> {
         Ok(ids)
     }
 
-    /// Takes those that pass the filter, in the order of creation, part by part until the page is full.
+    /// Takes the tasks that pass the filter, in the order of creation, part by part until the page is full.
     async fn take(&mut self, open: &[Uuid], mut part: usize) -> Result<(), StoreError> {
         let mut rest = open;
         while !rest.is_empty() && self.wanted() > 0 {
@@ -352,8 +350,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next step in the order of a time: tasks that may be shown, and the place up to which it looked; none if there are no more. It
-    /// may return fewer tasks than it looked at.
+    /// The next step in the order of a time: tasks that may be shown, and the place up to which tasks were examined; none if there are
+    /// no more. It may return fewer tasks than it examined.
     async fn next_by_time(
         &mut self,
         few: Option<&[Uuid]>,
@@ -368,7 +366,7 @@ impl<'a> Search<'a> {
             if let (None, View::All, Some(actor)) = (few, filter.view, self.viewer.restricted()) {
                 let places = self.connection.places_once_planned().await?;
                 let (due, reached) = visible::due(places, (tenant, actor), between, step).await?;
-                // Otherwise more is due at one moment than a step reads, and only the order of the tasks leads on.
+                // Otherwise more tasks are due at one moment than a step reads, and only their order in the list leads on.
                 if reached.is_none_or(|reached| reached.at > from.at) {
                     return Ok((ids(&due), reached));
                 }
@@ -384,7 +382,7 @@ impl<'a> Search<'a> {
         Ok((self.may_see(ids(&next)).await?, reached))
     }
 
-    /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
+    /// All tasks that may belong to the view, or that pass a selective filter. None if there are many.
     async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
         let mut few = sources::few(&mut self.connection, tenant, self.filter, none).await?;

@@ -1,4 +1,4 @@
-//! Names of tenants, for work that begins with a row and not with a request.
+//! Names of tenants, for work that begins with a row and has no request.
 
 use super::{Store, StoreError};
 use wrkflw_core::ids::TenantId;

@@ -1,5 +1,5 @@
 //! The database as a [`Record`] for the verifier. A [`Snapshot`] is one moment of a tenant, so instances fit their entries.
-//! Nothing is checked here: a row that no host would have written is passed on unchanged.
+//! It checks nothing: it passes a row that no host would have written on unchanged.
 //!
 //! `instances` reads instances with their tasks and decisions, `replies` stored replies, `rows` the other tables that are
 //! compared with entries, `streams` entries and heads, `tree` leaves and checkpoints, `versions` definition versions.
@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub(super) transaction: Transaction<'static, Postgres>,
 }
 
-/// The first id of the page after `after`. A walk begins at the nil id: it does not skip a row that was put in by hand with that id.
+/// The first id of the page after `after`. A walk begins at the nil id, so that it finds a row that was inserted by hand with that id.
 fn first_id(after: Option<Uuid>) -> Option<Uuid> {
     after.map_or(Some(Uuid::nil()), |after| {
         after.as_u128().checked_add(1).map(Uuid::from_u128)
@@ -50,7 +50,7 @@ impl Record for Reader {
         after: Option<TenantId>,
         limit: i64,
     ) -> Result<Vec<(TenantId, String)>, StoreError> {
-        // A host makes no tenant with such a number, but serves one that was put in by hand.
+        // A host makes no tenant with such a number, but serves one that was inserted by hand.
         let Some(first) = after.map_or(Some(i32::MIN), |after| after.0.checked_add(1)) else {
             return Ok(Vec::new());
         };
@@ -68,7 +68,7 @@ impl Record for Reader {
     }
 
     async fn missing_events(&self) -> Result<i64, StoreError> {
-        // It counts the events of all tenants, so the snapshot is of none. It reads whole tables, as snapshots may.
+        // It counts the events of all tenants, so the snapshot is for no tenant. It reads whole tables, as snapshots may.
         let mut snapshot = self.snapshot(TenantId(0)).await?;
         let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
         Ok(missing.fetch_one(&mut *snapshot.transaction).await?)

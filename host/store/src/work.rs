@@ -27,13 +27,13 @@ pub struct OpenWork {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkPage {
     pub work: Vec<OpenWork>,
-    /// The task after which the next page begins; none if this page is the last. It may be one that the viewer does not see.
+    /// The task after which the next page begins; none if this page is the last. The viewer may not see it.
     pub next: Option<Uuid>,
 }
 
 impl Reader {
-    /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids. A page is read
-    /// from the indexes of each person and group, so its cost grows with their number, not with the tasks on other pages.
+    /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids. A page is read from
+    /// the indexes of each person and group. So its cost grows with the number of people and groups, not with the tasks on other pages.
     pub async fn work_of(
         &self,
         viewer: &Viewer,

@@ -201,7 +201,7 @@ struct Of {
 }
 
 impl<'a> Rows<'a> {
-    /// Whether there are rows that the shorter statement does not write. Each kind is listed, so that a new one is not forgotten.
+    /// Whether there are rows that the shorter statement does not write. The list has every kind, so that the compiler reports a new one.
     pub(super) fn has_rare(&self) -> bool {
         let Rows {
             members,
@@ -272,7 +272,7 @@ impl<'a> Rows<'a> {
                     ordinal += 1;
                     self.tasks(of, change, &[], state);
                 }
-                // It was left before this change, so its row stays as it is. Its tasks may be shown to others.
+                // It was left before this change, so its row does not change. Its tasks may become visible to others.
                 Some((known, parts::Phase::Left(_))) => {
                     if change.is_resighted() {
                         self.tasks(of, change, &known.tasks, state);
@@ -326,7 +326,7 @@ impl<'a> Rows<'a> {
             }));
     }
 
-    /// Who becomes a participant, and to whom tasks are given.
+    /// Adds the new participants, and the people to whom the host gave tasks.
     fn people(&mut self, of: Of, change: &'a Change) {
         let participants = change.participants.iter();
         self.participants

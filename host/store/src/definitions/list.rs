@@ -1,4 +1,4 @@
-//! Lists of versions: of one definition or of all, and those that have words in their key, title or description.
+//! Lists of versions: of one definition or of all, also by words in their key, title or description.
 
 use jiff::Timestamp;
 
@@ -71,7 +71,7 @@ impl Reader {
         let (after_key, before_version) = filter.after.map_or((None, None), |(key, version)| {
             (Some(key), Some(version.cast_signed()))
         });
-        // Titles are read of the rows of the page only: to read one parses a graph.
+        // Titles are read only for the rows of the page, because reading a title parses a graph.
         let rows = sqlx::query!(
             r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by, v.note,
                    v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", v.active_version is not distinct from v.version as "active!",

@@ -93,9 +93,8 @@ impl Store {
         .await
     }
 
-    /// Holds the jobs of a page of a version's instances `until` a time; none ends the hold. The page begins after the id
-    /// `after`. Returns the last id of the page, or none if the page is empty. Jobs that are locked, claimed, failed or cancel a
-    /// child are skipped.
+    /// Holds the jobs of a page of a version's instances `until` a time; none ends the hold. The page begins after the id `after`. Returns
+    /// the last id of the page, or none if the page is empty. Skips jobs that are locked, claimed or failed, and jobs that cancel a child.
     pub async fn hold_jobs(
         &self,
         tenant: TenantId,

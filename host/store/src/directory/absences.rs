@@ -187,7 +187,7 @@ impl Store {
     })).await
     }
 
-    /// Ends an absence early. One that is over stays as it is.
+    /// Ends an absence early. An absence that is over does not change.
     pub async fn end_absence(
         &self,
         tenant: TenantId,
@@ -298,7 +298,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The absences of the same period that may be in a chain with this one. None if they are too many.
+    /// The absences of the same period that may be in a chain with this one. None if there are too many.
     async fn around(&mut self, absence: &Absence) -> Result<Option<Vec<Absence>>, StoreError> {
         let own = [absence.person.clone()];
         let mut held = self.links_of(absence, Side::Person, &own).await?;

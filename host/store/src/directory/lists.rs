@@ -1,4 +1,4 @@
-//! Lists of people and groups by id. A search by prefix has those whose id begins with it first, then those whose name does.
+//! Lists of people and groups by id. A search by prefix first lists the matches by id, then the matches by name.
 
 use crate::{Reader, StoreError};
 use wrkflw_core::ids::TenantId;
@@ -42,7 +42,7 @@ pub struct Part {
 
 impl Reader {
     /// At most `limit` people or groups whose id or name begins with the prefix. A part of a search may have fewer although
-    /// more follow, because those whose id and name match are left out the second time.
+    /// more follow, because people and groups that match by id and name are listed only once.
     pub async fn named(
         &self,
         tenant: TenantId,

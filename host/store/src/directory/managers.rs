@@ -13,7 +13,7 @@ use wrkflw_core::refusal::Refusal;
 const HEIGHT_MAX: usize = 100;
 
 impl Store {
-    /// Sets or removes a person's manager. If it is so already, nothing is written.
+    /// Sets or removes a person's manager. Writes nothing if this changes nothing.
     pub async fn put_manager(
         &self,
         tenant: TenantId,
@@ -91,7 +91,7 @@ impl Change<'_> {
         Ok(line)
     }
 
-    /// Changes the manager. False if it is so already.
+    /// Changes the manager. False if this changes nothing.
     async fn manage(&mut self, person: &str, manager: Option<&str>) -> Result<bool, StoreError> {
         let ended = sqlx::query!(
             "update manager set valid_to = $4
@@ -106,7 +106,7 @@ impl Change<'_> {
         let Some(manager) = manager else {
             return Ok(ended.rows_affected() > 0);
         };
-        // A period that began at this time has no length: it is replaced.
+        // A period that began at this time has no length, so it is replaced.
         let begun = sqlx::query!(
             "insert into manager (tenant_id, person_id, manager_id, valid_from)
              select $1, $2, $3, $4

@@ -16,7 +16,7 @@ pub enum Membership {
 }
 
 impl Store {
-    /// Begins or ends a membership. If it is so already, nothing is written.
+    /// Begins or ends a membership. Writes nothing if this changes nothing.
     pub async fn put_membership(
         &self,
         tenant: TenantId,

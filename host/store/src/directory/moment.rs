@@ -1,4 +1,4 @@
-//! Reads the part of the directory that is asked for, as it is now or was at a time.
+//! Reads the requested part of the directory, as it is now or was at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +51,7 @@ impl WrittenDirectory {
             ..Directory::default()
         };
         if members.values().map(BTreeSet::len).sum::<usize>() >= MEMBERSHIPS_MAX {
-            // Groups were read in this order. The last one may lack members, and groups without members may not have been
-            // read.
+            // Groups were read in this order. The last one may lack members. Groups without members may be unread.
             let unread = self
                 .groups
                 .iter()
@@ -94,7 +93,7 @@ fn read<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, Store
 }
 
 impl Reader {
-    /// Reads the part of the directory that is asked for, as of a time.
+    /// Reads the requested part of the directory, as of a time.
     pub async fn directory_at(
         &self,
         tenant: TenantId,

@@ -16,7 +16,7 @@ pub struct Person {
     pub manager: Option<String>,
 }
 
-/// The members that a group names. [`Reader::members`] has all.
+/// Limit of the members in a [`Group`]. [`Reader::members`] has all.
 pub const MEMBERS_NAMED: usize = 100;
 
 /// A group with its first members.

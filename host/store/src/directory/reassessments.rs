@@ -14,13 +14,13 @@ pub(super) enum Whose<'a> {
 }
 
 impl Change<'_> {
-    /// Inserts one row for each, due at the given moment. A change has two ids, its entry's and its command's, so there are
-    /// at most two rows. One that is due at once has the time of the note: that of the change may be far ahead, because an earlier
-    /// host's clock was.
+    /// Inserts one row for each, due at the given moment. A change has two ids, its entry's and its command's, so there are at
+    /// most two rows. A row that is due at once has the time of the note. The time of the change may be far ahead, because an
+    /// earlier host's clock was ahead.
     ///
-    /// A row that is due and was never claimed serves this change, too, if this change is due: the walk begins after the commit,
-    /// because the lock keeps workers from the row until then. The age of the row is that of its last change, since the last walk
-    /// must begin after all commands that read the directory before it. Its due time stays, so that it keeps its turn.
+    /// If this change is due, a due row that was never claimed serves it, too: the lock keeps workers from the row until the
+    /// commit, so the walk begins after that. The age of the row is that of its last change, because the last walk must begin
+    /// after all commands that read the directory before the change. The due time stays, so the row keeps its turn.
     pub(super) async fn reassessment(
         &mut self,
         whose: &[(Whose<'_>, Timestamp)],

@@ -1,4 +1,4 @@
-//! Roles, and what each permits. The table `role_permission` alone counts: what a new tenant gets is written into it once.
+//! Roles, and what each permits. Only the table `role_permission` counts. The defaults of a new tenant are written into it once.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Gives the role exactly these permissions; without any, the role is no more. If it has them, nothing is written.
+    /// Gives the role exactly these permissions. Without any, the role is deleted. Writes nothing if the role has them already.
     pub async fn put_role(
         &self,
         tenant: TenantId,

@@ -128,7 +128,8 @@ impl Store {
         .await
     }
 
-    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances: some version of a definition says so.
+    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances, because some version of a definition
+    /// restricts its instances.
     pub async fn actor(&self, who: &Caller) -> Result<(Actor, bool), StoreError> {
         let row = sqlx::query!(
             r#"select
@@ -181,7 +182,7 @@ async fn tell(
         roles,
     };
     let payload = Json::of(&told);
-    // The payload has no secret, so ids and salt may be derived from it.
+    // The payload has no secret, so the ids and the salt may be derived from it.
     let made = sha256(format!("{kind} {tenant} {at} {}", payload.as_str()).as_bytes());
     let half = |from: usize| {
         let mut bytes = [0; 16];

@@ -1,4 +1,4 @@
-//! The instances that an index leaves, sorted. None if they are many: then the index does not help.
+//! The instances that an index leaves, sorted. None if there are many: then the index does not help.
 
 use jiff::Timestamp;
 use uuid::Uuid;

@@ -8,7 +8,7 @@ use crate::{Reader, StoreError};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Instance;
 
-/// Instances with the state instances of some open tasks, and those of separate states. They lack all else that the host's
+/// Instances with the state instances of some open tasks, and those of separate states. They lack the parts that the host's
 /// rules about tasks do not need: data, attributes, comments and inputs of decisions, buffered signals, other state instances.
 #[derive(Debug)]
 pub struct WrittenParts(Vec<Written>);
@@ -27,7 +27,7 @@ impl WrittenParts {
 }
 
 impl Reader {
-    /// The parts of these instances, whoever sees them, with these state instances, and with those of the `separate` states.
+    /// The parts of these instances, without a check of visibility, with these state instances and with those of the `separate` states.
     pub async fn parts(
         &self,
         tenant: TenantId,

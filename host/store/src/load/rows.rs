@@ -184,7 +184,7 @@ impl InstanceRow {
     }
 }
 
-/// Where a state instance stands.
+/// The phase of a state instance.
 enum Place {
     Active(StateInstance),
     Waiting(StateInstance),

@@ -1,4 +1,4 @@
-//! What a list of tasks has, and in which order.
+//! The filter and the order of a list of tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::TaskSummary;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::moment;
 
-/// Whose tasks a list has.
+/// The view of a list: whose tasks it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
     /// Tasks that the actor owns, or an absent person for whom the actor stands in.
@@ -108,7 +108,7 @@ pub struct TaskFilter {
     pub entity_id: Option<String>,
     /// Words of the title, summary or entity of its instance, or of a text attribute.
     pub words: Option<String>,
-    /// None for all open tasks. Of ended tasks, those whose last owner is `owner`, or else the actor, the last one first.
+    /// None for all open tasks. A list of ended tasks has those whose last owner is `owner`, or else the actor, the last one first.
     pub status: Option<Status>,
     /// Of ended tasks: the outcome of the decision, and the period.
     pub outcome: Option<String>,

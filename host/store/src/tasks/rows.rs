@@ -1,4 +1,4 @@
-//! What is read of each task of a list, and its line made of that.
+//! The rows that are read for each task of a list, and the line made of a row.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! From which index the ids of a list's tasks come: those of a view, of a rare state, of an entity, by their time.
+//! The indexes that give the ids of a list's tasks: of a view, of a rare state, of an entity, by time.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -102,7 +102,7 @@ pub(super) async fn is_rare(
     Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
 }
 
-/// Those of these tasks that are in the state, in no order.
+/// The tasks among these that are in the state, in no order.
 pub(super) async fn in_state(
     connection: &mut Limited,
     tenant: TenantId,
@@ -146,8 +146,8 @@ pub(super) async fn open_in(
     Ok(open.fetch_all(connection).await?)
 }
 
-/// All open tasks after the place that may pass a filter that leaves few of them, in the order of creation. None if they are
-/// many, or no filter is such.
+/// All open tasks after the place that may pass a selective filter, in the order of creation. None if there are many, or if
+/// no filter is selective.
 pub(super) async fn few(
     connection: &mut Looking<'_>,
     tenant: TenantId,
@@ -171,7 +171,7 @@ pub(super) async fn few(
     let Some(before) = filter.due_before else {
         return Ok(None);
     };
-    // States without tasks have deadlines, too. If these are many, tasks may be due behind them.
+    // States without tasks have deadlines, too. If there are many such deadlines, tasks may be due behind them.
     let read = sqlx::query!(
         r#"with state as materialized (
             select s.instance_id, s.id from state_instance s

@@ -1,4 +1,4 @@
-//! Stored replies for repeated requests. The reader gets digests of their bodies, because it must not see the answers.
+//! Stored replies for repeated requests. The reader role gets only digests of their bodies, because it must not see the answers.
 
 use super::Snapshot;
 use crate::StoreError;

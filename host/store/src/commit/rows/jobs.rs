@@ -18,10 +18,10 @@ use wrkflw_core::json::Json;
 const CANCELS_CHILD: u128 = 1;
 const TELLS_PARENT: u128 = 2;
 const REASSESSES: u128 = 3;
-/// Combined with the id of a state instance: a service state has the job of its call, too.
+/// Combined with the id of a state instance, because a service state also has the job of its call under that id.
 const MATCHES_SIGNALS: u128 = 4;
 
-/// The type of the entry of a task that was given back to who delegated it.
+/// The type of the entry of a task that was given back to its delegator.
 const RESOLVED: &str = "TASK_RESOLVED";
 
 /// The id of the job that cancels this child.
@@ -29,13 +29,13 @@ pub fn cancelling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ CANCELS_CHILD)
 }
 
-/// The id of the job that tells the parent of this instance that it has ended.
+/// The id of the job that reports the end of this instance to its parent.
 pub fn telling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ TELLS_PARENT)
 }
 
-/// The id of the job that reassesses this instance: when its version is resumed, after a failure or a delegation, or for buffered
-/// signals.
+/// The id of the job that reassesses this instance: on the resumption of its version, after a failure or a delegation, or for
+/// buffered signals.
 pub fn reassessing(instance: InstanceId) -> Uuid {
     Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
 }
@@ -95,7 +95,7 @@ impl Rows<'_> {
                 &payload,
             );
         }
-        // Children whose state instance was left before they ended. Detached ones go on, or still start.
+        // Children whose state instance was left before they ended. Detached children go on, or still start.
         let left = old.iter().filter(|(id, _)| !new.contains_key(id));
         for (id, _) in left.filter(|(_, (_, child))| !child.detached) {
             let mut state_instances = change.after.state_instances();
@@ -112,8 +112,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Adds the jobs of new service calls, and removes those of calls that have a result or whose state was left. A call whose
-    /// instance is suspended keeps its job, which waits. A job that keeps a report is removed by the command that records it.
+    /// Adds the jobs of new service calls, and removes the jobs of calls that have a result or whose state was left. A call of a
+    /// suspended instance keeps its job, which waits. If a job keeps a report, the command that records the report removes the job.
     fn calls(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
         let open = |instance: &Instance| -> BTreeMap<StateId, String> {
             let active = instance.active.iter();
@@ -140,14 +140,14 @@ impl Rows<'_> {
         }
     }
 
-    /// Adds the job that reassesses the instance after a task was given back to a delegator, who may have lost eligibility while
-    /// somebody else owned it: the reassessments of that time left delegated tasks alone. The job also takes buffered signals
-    /// that a command left, and is put again until none is left.
+    /// Adds the job that reassesses the instance after a task was given back to its delegator. The delegator may have lost
+    /// eligibility while somebody else owned the task, because reassessments skip delegated tasks. The job also takes buffered
+    /// signals that a command left, and is added again until none is left.
     fn reassess(&mut self, of: Of, change: &Change) {
         let after = &change.after;
         let mut entries = change.entries.iter();
         let is_resolved = entries.any(|entry| entry.draft.kind == RESOLVED);
-        // An ended instance has no owners, and its end removes the job. A suspended one goes on when it is resumed.
+        // An ended instance has no owners, and its end removes the job. A suspended instance is reassessed when it is resumed.
         if after.status == Status::Running && (is_resolved || after.has_signal_to_take()) {
             let (id, payload) = (reassessing(after.id), json!({}));
             let now = change.now;
@@ -155,8 +155,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Adds the job that tells the parent of an end, and removes jobs that an ended instance does not need. True if a child
-    /// ended.
+    /// Adds the job that reports the end to the parent, and removes jobs that an ended instance does not need. True if a child ended.
     fn end(&mut self, of: Of, change: &Change, before: Option<&Instance>) -> bool {
         let after = &change.after;
         if after.status.ended_at().is_some() {

@@ -73,7 +73,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Whether a column has changed that leaving does not clear. Tasks have their own rows.
+/// Whether a column has changed, other than those that leaving the state clears. Tasks have their own rows.
 fn differ(before: &StateInstance, after: &StateInstance) -> bool {
     let mut changed = before.changed_columns(after);
     changed.any(|column| !StateInstance::CLEARED.contains(&column))
@@ -296,8 +296,8 @@ impl<'a> Attribute<'a> {
 type Known<'a> = (StateId, Timestamp, &'a str, &'a str);
 
 impl<'a> Rows<'a> {
-    /// Adds and removes the rows of subscriptions. A state instance with new ones, or with one that takes buffered signals from
-    /// now on, gets a job that matches the signals that were sent before. The job ends with the last subscription.
+    /// Adds and removes the rows of subscriptions. A state instance gets a job that matches earlier signals if it has a new
+    /// subscription, or one that takes buffered signals from now on. The job ends with the last subscription.
     pub(super) fn subscriptions(&mut self, of: Of, change: &'a Change) {
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let (old, new) = (before.map(known).unwrap_or_default(), known(&change.after));
