@@ -5,7 +5,7 @@
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of
-//! `transition`; `enter`, `assign`, `service` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
+//! `transition`. `enter`, `assign`, `service` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod allocation;
 mod assign;
@@ -123,8 +123,8 @@ pub struct Execution<'a> {
     staffing_checks: VecDeque<StaffingCheck>,
     /// Set if the command is a migration.
     migration: Option<Migration>,
-    /// The routers entered since the command or the newest trigger without a caller, each with how many lead in a row to it, itself
-    /// included.
+    /// The routers entered since the command or the newest trigger without a caller, each with the length of the row of routers
+    /// that leads to it, itself included.
     routers: BTreeMap<StateId, u32>,
     /// Buffered signals that the command has taken.
     signals_taken: u32,
@@ -332,7 +332,7 @@ impl<'a> Execution<'a> {
         Ok(Some(Ask::Logic(question)))
     }
 
-    /// Does one thing that is next. False if nothing is left.
+    /// Does the next step. False if nothing is left.
     fn settle(&mut self) -> Result<bool, ExecutionError> {
         let may_join = !self.instance.waiting.is_empty() || !self.ready_joins.is_empty();
         if let Some((asked, work)) = self.works.pop_front() {
@@ -356,8 +356,8 @@ impl<'a> Execution<'a> {
         Ok(true)
     }
 
-    /// If the facts for flow logic would be too large, refuses the trigger without a caller, or else the command. Returns whether a
-    /// trigger was refused.
+    /// If the facts for flow logic would be too large, refuses the trigger without a caller or, if there is none, the command.
+    /// Returns whether a trigger was refused.
     fn refuse_outgrown(&mut self) -> Result<bool, ExecutionError> {
         if !self.may_enlarge || self.instance.status.ended_at().is_some() {
             return Ok(false);
@@ -377,7 +377,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The instance with these state instances. One that is already active stays as it is.
+    /// The instance with these state instances. A state instance that is already active does not change.
     fn entering(&self, asked: &[Asked]) -> Cow<'_, Instance> {
         let new = asked.iter().map(|asked| &asked.state_instance);
         let new: Vec<_> = new.filter(|new| !self.is_active(new.id)).collect();
@@ -434,7 +434,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Whether a fault of flow logic undoes a buffered signal now, and does not end the command.
+    /// Whether a fault of flow logic only undoes a buffered signal now, and does not end the command.
     pub fn survives_fault(&self) -> bool {
         let newest = self.savepoint.as_ref();
         newest.is_some_and(|savepoint| savepoint.of_signal)

@@ -1,8 +1,8 @@
-//! Work that the host gives to one of its candidates: to everybody in turn, or to whoever has the fewest open tasks.
+//! Work that the host gives to one of its candidates: to everybody in turn, or to the person with the fewest open tasks.
 //!
-//! The directory is asked twice: for the members of the groups among the candidates, and then for the work of the people who may
-//! do it. Both answers are recorded, so a replay makes the same choice. Commands that run at the same moment do not see each
-//! other's choice, so a person may get two tasks where one was due.
+//! The execution asks the directory twice: for the members of the groups among the candidates, and then for the work of the
+//! people who may do the task. Both answers are recorded, so a replay makes the same choice. Concurrent commands do not see each
+//! other's choice, so a person may get two tasks in a row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +20,11 @@ use crate::instance::{Task, TaskStatus};
 use crate::lookup::{Findings, Lookup, WorkloadsOf};
 use crate::question::EntryCause;
 
-/// How many people are considered: of one offer, and of all offers of an assignment. They are taken in the order of the
-/// candidates, and the members of a group in the order of their ids. Nobody beyond them is given a task; they may still claim
-/// one that is given to nobody.
+/// How many people are considered: for one offer, and for all offers of an assignment. They are taken in the order of the
+/// candidates, and the members of a group in the order of their ids. The host gives no task to anybody beyond this limit.
+/// They may still claim a task that the host gives to nobody.
 pub const CONSIDERED_MAX: usize = 100;
-/// How many open tasks of a person are counted. Who has more counts as having as many.
+/// How many open tasks of a person are counted. Further tasks do not count.
 pub const OPEN_TASKS_MAX: u32 = 100;
 
 /// An assignment that waits for the work of its candidates.
@@ -38,14 +38,14 @@ pub(super) struct Allocating {
 /// The people to whom tasks of one state instance may be given.
 pub(super) struct Pool(BTreeMap<String, Standing>);
 
-/// What somebody's place in the order depends on.
+/// The facts that decide a person's place in the order.
 struct Standing {
     open: usize,
     /// When they were last given a task, and which of the instance's tasks in that state it was.
     turn: Option<(Timestamp, usize)>,
 }
 
-/// The offers of an assignment whose tasks the host gives to somebody, unless they have an owner.
+/// The offers of an assignment whose tasks the host allocates, unless they have an owner.
 fn allocated(assignment: &Assignment) -> impl Iterator<Item = &Offer> {
     let offers = assignment.offers.iter();
     offers.filter(|offer| !offer.allocation.is_offered())
@@ -61,7 +61,7 @@ pub(super) fn examined(assignment: &Assignment, findings: &Findings) -> usize {
     candidates.map(of).sum()
 }
 
-/// The people among the candidates of an offer, as far as they were asked for.
+/// The people among the candidates of an offer, as far as the directory was asked for them.
 fn people<'f>(offer: &'f Offer, findings: &'f Findings) -> impl Iterator<Item = &'f str> {
     offer.candidates.iter().flat_map(move |principal| {
         let (one, many) = match principal {
@@ -84,7 +84,7 @@ fn people<'f>(offer: &'f Offer, findings: &'f Findings) -> impl Iterator<Item = 
     })
 }
 
-/// The first people of each list, then the second of each, until they are enough.
+/// The first person of each list, then the second of each, until there are enough.
 fn first_of_each<'f>(mut lists: Vec<impl Iterator<Item = &'f str>>) -> BTreeSet<String> {
     let mut first = BTreeSet::new();
     while !lists.is_empty() {
@@ -130,7 +130,7 @@ impl Execution<'_> {
         }
         lookup.memberships_of.extend(people);
         if !groups.is_empty() {
-            // As many as are considered, even if all people who must not decide are members.
+            // Enough members to reach that limit, even if all people who must not decide are members.
             let excluded = self.must_not_decide(&asked.state_instance, assignment);
             let members_max = (CONSIDERED_MAX + excluded.len()).min(MEMBERS_MAX);
             let members_max = u32::try_from(members_max).expect("a small number");
@@ -139,7 +139,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Creates the tasks of a checked assignment, once the work of the people is known to whom they may be given.
+    /// Creates the tasks of a checked assignment, once the work of the people who may get them is known.
     pub(super) fn allocate(
         &mut self,
         asked: Asked,
@@ -163,7 +163,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The question about the work of those to whom the tasks may be given; none if there is nobody.
+    /// The question about the work of the people who may get the tasks; none if there is nobody.
     fn workloads(
         &self,
         asked: &Asked,
@@ -194,8 +194,8 @@ impl Execution<'_> {
         })
     }
 
-    /// The people to whom new tasks of the state instance may be given. Nobody gets two of its tasks, one that they must not
-    /// decide, or one in place of theirs that was overdue.
+    /// The people who may get new tasks of the state instance. Nobody gets two of its tasks, a task that they must not
+    /// decide, or a task that replaces their own overdue one.
     pub(super) fn pool(&self, state: StateId, offers: &[Offer], findings: &Findings) -> Pool {
         let mut pool: BTreeMap<_, _> = findings
             .workloads
@@ -226,7 +226,7 @@ impl Execution<'_> {
         Pool(pool)
     }
 
-    /// Counts the tasks of the instance itself, with those that this command creates.
+    /// Counts the tasks of the instance itself, including those that this command creates.
     fn count_own(&self, state: &str, pool: &mut BTreeMap<String, Standing>) {
         let active = self.instance.active.iter();
         let open = active.flat_map(|active| &active.tasks);
@@ -264,8 +264,8 @@ impl Event {
 }
 
 impl Pool {
-    /// To whom the task of this offer is given; none if it stays open to all candidates. Of people with the same place in the
-    /// order, the one whose turn is longest ago, and then the first by id.
+    /// The person who gets the task of this offer; none if it stays open to all candidates. Of people with the same place in
+    /// the order, the one whose turn is longest ago is chosen, and then the first by id.
     pub(super) fn choose(&self, offer: &Offer, findings: &Findings) -> Option<String> {
         if offer.owner.is_some() {
             return None;
@@ -285,7 +285,7 @@ impl Pool {
         chosen.map(|(_, _, person)| person.to_owned())
     }
 
-    /// Takes somebody out who owns a task of the state instance now.
+    /// Removes a person who owns a task of the state instance now.
     pub(super) fn leave(&mut self, person: &str) {
         self.0.remove(person);
     }

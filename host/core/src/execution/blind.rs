@@ -1,6 +1,6 @@
-//! Blind states: their decisions are hidden from other people until the state ends. Then one event tells them.
+//! Blind states: their decisions are hidden from other people until the state ends. Then one event discloses them.
 //!
-//! Flow logic and the audit know them all the time. That somebody has decided is not hidden: claims and owners tell it.
+//! Flow logic and the audit always know them. The fact that somebody has decided is not hidden: claims and owners show it.
 
 use super::{Execution, Moving};
 use crate::command::Command;
@@ -33,8 +33,8 @@ impl Execution<'_> {
 /// The code of the refusal by [`check_dry_run`].
 pub const BLIND: &str = "blind";
 
-/// Refuses a dry run that tells how others voted: of a decision in a blind state, whose effect depends on the other decisions, or
-/// of a command that ends such a state. `before` is the instance before the command, and `events` are the effects.
+/// Refuses a dry run that would reveal how others voted: a decision in a blind state, because its effect depends on the other
+/// decisions, or a command that ends such a state. `before` is the instance before the command, and `events` are the effects.
 pub fn check_dry_run(
     before: Option<&Instance>,
     command: &Command,

@@ -1,5 +1,5 @@
-//! Comments on an instance. They change nothing but its history, so they are also taken while it is suspended and after its end, and
-//! flow logic is not told of them.
+//! Comments on an instance. They change only its history. So they are also accepted while it is suspended and after its end, and
+//! flow logic does not get them.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 pub const MENTIONS_MAX: usize = 20;
 
 impl Execution<'_> {
-    /// Records the comment, once the directory knows everybody whom it mentions. A person who is named twice is mentioned once.
+    /// Records the comment, if the directory knows everybody whom it mentions. A person who is named twice is mentioned once.
     pub(super) fn comment(&mut self, command: &Command) -> Result<(), ExecutionError> {
         let Command::Comment {
             comment, mentions, ..

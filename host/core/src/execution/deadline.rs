@@ -1,4 +1,4 @@
-//! Deadlines: how they are checked and opened with their work. `overdue` has what happens when one passes.
+//! Deadlines: their checks, and their beginning with the work. `overdue` has the effects of a passed deadline.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::rejection::Rejection;
 
 /// Deadlines of one state instance or one task.
 pub(super) const DEADLINES_MAX: usize = 16;
-/// Deadlines of one assignment that count by a calendar. The calculation of each may go through twenty years.
+/// Deadlines of one assignment that count by a calendar. The calculation of each may cover twenty years.
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, and from an escalation to that of the new tasks, in seconds.
 const REPEAT_MIN: u32 = 60;
@@ -51,7 +51,7 @@ pub(super) fn check(
                 "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
             ));
         }
-        // Undeclared, it would be found missing only when an instance enters the state.
+        // Without a declaration, a missing calendar would be found only when an instance enters the state.
         if let Some(calendar) = deadline
             .when
             .calendar()
@@ -101,7 +101,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The same for a state without tasks: of those, only what moves it has an effect.
+/// The same for a state without tasks. There, only deadlines that move the state have an effect.
 pub(super) fn check_without_tasks(
     function: &'static str,
     graph: &Graph,
@@ -153,8 +153,8 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Execution<'_> {
-    /// Prepares the deadlines of work that is offered again. One at a fixed time that has acted would act at once, and an escalation
-    /// would escalate again and again.
+    /// Prepares the deadlines of work that is offered again. Otherwise a deadline at a fixed time that has acted would act again at
+    /// once, and an escalation would repeat without end.
     pub(super) fn continue_deadlines(
         &self,
         state_instance: &StateInstance,
@@ -171,8 +171,7 @@ impl Execution<'_> {
         let is_escalated = matches!(cause, EntryCause::Overdue { .. });
         let times = match cause {
             EntryCause::Entered => return,
-            // Deadlines act in order, unless one is stuck. So those after the one that has passed are still to come, also if they are
-            // late.
+            // Deadlines act in order, unless one is stuck. So those after the passed one are still to come, even if they are late.
             EntryCause::Overdue { .. } => (passed().unwrap_or(now), now),
             EntryCause::Migrated | EntryCause::Reoffered => (now, now),
         };
@@ -192,7 +191,7 @@ impl Execution<'_> {
         }
     }
 
-    /// When deadlines begin to count that are opened now: at the suspension while the instance is suspended.
+    /// The moment from which newly opened deadlines count. While the instance is suspended, this is the moment of the suspension.
     fn counting_from(&self) -> Timestamp {
         match self.instance.status {
             Status::Suspended { at, .. } => at,
@@ -200,8 +199,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Opens deadlines. Those that count from a claim are computed as well, so that a missing calendar is found at once; they do not
-    /// count yet unless the task `is_owned`.
+    /// Opens deadlines. Deadlines that count from a claim are computed, too, so that a missing calendar is found at once. They do
+    /// not count yet unless the task `is_owned`.
     pub(super) fn open_deadlines(
         &mut self,
         function: &'static str,
@@ -235,7 +234,7 @@ impl Execution<'_> {
         counted.filter_map(Due::calendar).cloned().collect()
     }
 
-    /// The deadlines of this task that count from a claim, as they are if it is claimed now.
+    /// The deadlines of this task that count from a claim, for a claim now.
     pub(super) fn since_claim(
         &self,
         id: TaskId,
@@ -259,11 +258,11 @@ impl Execution<'_> {
     }
 }
 
-/// Each deadline at a fixed time that is not after `until` goes on like an open one with the same action and repetition, which a suspension
-/// may have postponed. Without one it has acted: it is due at its next repetition after `now`, or does not go on.
+/// Each deadline at a fixed time that is not after `until` continues an open deadline with the same action and repetition, which a
+/// suspension may have postponed. If there is no such open deadline, it has acted: it is due at its next repetition after `now`, or ends.
 ///
-/// Deadlines act in order. So of those with the same action and repetition, the last ones are open, and each open one is that of one
-/// deadline. If one was stuck and a later one acted before it, it takes the place of that one, at its own time.
+/// Deadlines act in order. So of those with the same action and repetition, the last ones are open, and each open one belongs to one
+/// deadline. If a stuck deadline was overtaken by a later one, the stuck one takes the place of the later one, at its own time.
 fn continue_fixed<'d>(
     deadlines: &mut Vec<Deadline>,
     open: impl IntoIterator<Item = &'d OpenDeadline>,
@@ -274,7 +273,7 @@ fn continue_fixed<'d>(
         let Some(due_at) = one.due_at.filter(|_| one.since_claim.is_none()) else {
             continue;
         };
-        // Several tasks may have the same.
+        // Several tasks may have the same deadline.
         let is_known = left.iter().any(|(at, known)| {
             *at == due_at && known.action == one.action && known.repeat == one.repeat
         });
@@ -311,7 +310,7 @@ fn fixed_at((place, deadline): (usize, &Deadline)) -> Option<(Timestamp, usize)>
     }
 }
 
-/// The new tasks of an escalation are escalated after a pause at the earliest, or work would go from one to the next at once.
+/// The new tasks of an escalation are escalated only after a pause. Otherwise work would pass from one person to the next at once.
 fn later(deadline: &mut Deadline, now: Timestamp) {
     if deadline.action != OverdueAction::Escalate {
         return;

@@ -1,5 +1,5 @@
-//! Upper bounds on the time of each step of an execution, known before the step, so that the driver can run long steps on other
-//! threads. Also the caches of compiled input schemas and calendars.
+//! Upper bounds on the time of each step of an execution. The driver knows them before the step, so that it can run long steps
+//! on other threads. Also the caches of compiled input schemas and calendars.
 //!
 //! The constants are times per unit of work.
 
@@ -59,7 +59,7 @@ pub(super) fn input_schema(text: &Json) -> Result<Schema, SchemaError> {
 fn checking_input(schema: Option<&Json>, input: &Json) -> Duration {
     schema.map_or(Duration::ZERO, |schema| match INPUTS.get(schema) {
         Some(known) => known.effort(input),
-        // The cost of a schema is known only after it was compiled. Until then the limit is taken.
+        // The cost of a schema is known only after its compilation. Until then the limit counts.
         None if input.as_str().len() > SMALL_BYTES_MAX => schema::COMPILE_MAX,
         None => schema::compile_max(schema.as_str()),
     })
@@ -159,7 +159,7 @@ impl Execution<'_> {
                 let bytes = self.instance.data.as_str().len() + patch.len();
                 let merged = MERGED_BYTE * u32::try_from(bytes).unwrap_or(u32::MAX);
                 let schema = self.context.version.schema.as_ref();
-                // A plan that violates its flow's schema is a fault, which names only the first violation.
+                // A plan that violates its flow's schema is a fault, and a fault names only the first violation.
                 merged + schema.map_or(Duration::ZERO, |schema| schema.judging(bytes))
             }),
             Answer::Enter(_) | Answer::Start(_) | Answer::Transition(Err(_)) => Duration::ZERO,
@@ -202,8 +202,8 @@ impl Execution<'_> {
         creating + self.taking() + copying(&self.instance)
     }
 
-    /// The time to check the buffered signals that a state may take. There may be many, and nearly all were found valid when they
-    /// came, so it is estimated for all of them at once.
+    /// The time to check the buffered signals that a state may take. There may be many, and nearly all were valid when they came.
+    /// So the time is estimated for all of them together.
     fn taking(&self) -> Duration {
         let is_checked =
             |way: &Transition| way.input.is_some() && way.by.contains(&FiredBy::Signal);

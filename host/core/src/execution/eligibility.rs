@@ -1,9 +1,9 @@
 //! Whether the actor of a command is eligible, and on whose behalf they act.
 //!
 //! A person acts for themselves or for an absent person. An owner acts for the person who delegated the task to them. If one of
-//! these people is excluded, the command is refused. So a group, substitute, delegation or operator cannot bypass the rule. Nor
-//! can a chain of substitutes: it ends at a requester and at whoever is excluded. The actor's groups and absences are those of the
-//! moment of the command.
+//! these people is excluded, the command is refused. So a group, substitute, delegation or operator cannot bypass the rule. A
+//! chain of substitutes cannot bypass it either: the chain ends at a requester or another excluded person. The actor's groups and
+//! absences are those of the moment of the command.
 
 use jiff::Timestamp;
 
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Whether the initiator does this work on their own request. Nobody may do it for them.
+    /// Whether this is the initiator's work on their own request. Nobody may do it for them.
     pub(super) fn is_own_work(self) -> bool {
         let declared = self.context.version.graph.state(&self.state_instance.name);
         declared
@@ -61,8 +61,8 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// Whether nobody between the absent person and their substitute is excluded. Those between may have decided in this state
-    /// instance: only the absent person's work is done.
+    /// Whether nobody between the absent person and their substitute is excluded. The people between may have decided in this
+    /// state instance, because the work is the absent person's alone.
     pub(super) fn is_open_to(self, stand_in: &StandIn) -> bool {
         let mut between = stand_in.via.iter();
         between.all(|person| self.not_excluded_by_rule(person).is_ok())
@@ -102,7 +102,7 @@ impl<'a> Place<'a> {
         Ok(principal.map(str::to_owned))
     }
 
-    /// The owner whose work the actor may do, and how the owner got the task. Whoever is excluded does nothing for an absent owner.
+    /// The owner whose work the actor may do, and how the owner got the task. An excluded person may do nothing for an absent owner.
     pub(super) fn owned<'t>(
         self,
         task: &'t Task,
@@ -141,7 +141,7 @@ impl<'a> Place<'a> {
     }
 
     /// The absent person for whom the owner has the task. Groups and absences may have changed since the claim, so they are
-    /// checked again. An owner who is a candidate, too, acts for themselves if the absent person is excluded.
+    /// checked again. If the absent person is excluded, an owner who is also a candidate acts for themselves.
     fn still_entitled<'t>(
         self,
         task: &Task,
@@ -183,8 +183,8 @@ impl<'a> Place<'a> {
             .map(|(_, groups)| groups)
     }
 
-    /// The absent people for whom the actor may work here, with their groups: none in the initiator's own work, and none through a
-    /// substitute who is excluded.
+    /// The absent people for whom the actor may work here, with their groups. There are none in the initiator's own work, and none
+    /// through an excluded substitute.
     fn absent(self) -> impl Iterator<Item = (&'a str, &'a [String])> {
         let nobody = self.is_own_work();
         let key = &self.context.version.reference.key;

@@ -19,12 +19,12 @@ use crate::rejection::Rejection;
 use crate::shown::BRANCHES_MAX;
 
 pub(super) const ENTER: &str = "enter";
-/// How many routers follow from one command or trigger without a caller. Flow logic is called for each.
+/// How many routers one command or trigger without a caller may enter. Flow logic is called for each.
 const ROUTERS_MAX: usize = BRANCHES_MAX + ROUTER_STEPS_MAX as usize;
 /// How many subscriptions a state instance may have.
 const SUBSCRIPTIONS_MAX: usize = 20;
 
-/// A state instance for which `enter` is asked, and why.
+/// A state instance for which the execution asks `enter`, and why.
 pub(super) struct Asked {
     pub(super) state_instance: StateInstance,
     pub(super) cause: EntryCause,
@@ -42,8 +42,8 @@ impl Asked {
 }
 
 impl Execution<'_> {
-    /// Enters the pending states. A terminal state comes first, since nothing else is entered after it. Then one question asks
-    /// for the work in all states that need it.
+    /// Enters the pending states. A terminal state comes first, because no other state is entered after it. Then one question
+    /// asks for the work in all states that need it.
     pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
         let is_end = |pending: &Pending| {
             let declared = self.declared(&pending.name);
@@ -86,7 +86,7 @@ impl Execution<'_> {
         }]);
     }
 
-    /// Enters one state for which no work is asked, or arrives at a join.
+    /// Enters one state that needs no work, or arrives at a join.
     fn enter(&mut self, pending: &Pending) -> Result<(), ExecutionError> {
         let state_instance = self.state_instance(pending);
         if self.declared(&pending.name).join.is_join() {
@@ -164,7 +164,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Takes the answer of `enter`, after checking all of it.
+    /// Checks the whole answer of `enter`, then takes it.
     pub(super) fn entered(&mut self, asked: Vec<Asked>, works: Vec<Work>) -> Result<(), Fault> {
         if works.len() != asked.len() {
             let message = format!(
@@ -192,7 +192,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Takes a refusal of `enter`. For overdue work it is a fault: no caller would see it, and the work would stay overdue.
+    /// Takes a refusal of `enter`. For overdue work, a refusal is a fault: no caller would see the refusal, and the work
+    /// would stay overdue.
     pub(super) fn work_refused(
         &mut self,
         asked: &[Asked],

@@ -2,9 +2,9 @@
 //! manager becomes a candidate, then the fallback group. If that is not enough, the state instance is marked unassignable. This
 //! is never an error.
 //!
-//! A state instance is checked when its tasks are made, when a task changes its owner, when a decision leaves the state instance
-//! open, and after a change of the directory. Every check ends before the execution does. So every state instance that nobody
-//! can complete is marked.
+//! A state instance is checked when its tasks are created, when a task changes its owner, when a decision leaves the state
+//! instance open, and after a change of the directory. Every check ends before the execution ends. So every state instance that
+//! nobody can complete is marked.
 
 use super::assign::LookupPurpose;
 use super::members::ask_for_memberships;
@@ -24,7 +24,7 @@ pub(super) struct StaffingCheck {
     pub(super) cause: Cause,
 }
 
-/// What caused the check. A later one includes what those before it ask of the directory.
+/// The cause of the check. The questions to the directory of each cause include those of the causes before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// A task has another owner or none, or the state instance stays active after a decision.
@@ -197,7 +197,7 @@ impl Execution<'_> {
             let previous = known.candidates.clone();
             let mut candidates = previous.clone();
             candidates.push(to.clone());
-            // The event names the escalation; the change of the candidates follows.
+            // This event records the escalation. The event of the changed candidates follows.
             self.emit(Event::TaskEscalated {
                 state,
                 task: Some(*task),
@@ -232,7 +232,7 @@ impl Execution<'_> {
         }
         let is_new = matches!(staffing_check.cause, Cause::Assigned | Cause::Replaced);
         if staffing.suffices() && is_new {
-            // A quorum must not wait for these.
+            // A quorum must not wait for these tasks.
             for task in staffing.nobody {
                 self.emit(Event::TaskCancelled {
                     task,

@@ -1,6 +1,6 @@
-//! Work that goes to somebody who is familiar with the instance: who decided in it before, or has another task of it.
+//! Work for a person who is familiar with the instance: somebody who decided in it before, or has another task of it.
 //!
-//! The choice follows from the instance and from the memberships that the directory answers, so a replay makes the same.
+//! The choice depends only on the instance and on the memberships in the directory's answer, so a replay makes the same choice.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ impl Execution<'_> {
         self.familiar().into_iter().map(str::to_owned).collect()
     }
 
-    /// The owner of a new task whose offer wants somebody who is familiar with the instance. None if the offer wants nobody, or
-    /// nobody is there.
+    /// The owner of a new task whose offer wants somebody who is familiar with the instance. None if the offer does not want
+    /// that, or if there is no such person.
     pub(super) fn familiar_owner(
         &self,
         state: StateId,
@@ -48,7 +48,7 @@ impl Execution<'_> {
         self.retained(state, &candidates, familiar, findings)
     }
 
-    /// Who gets a new task of the state instance, because they are familiar with the instance and a candidate.
+    /// The person who gets a new task of the state instance, as a candidate who is familiar with the instance.
     fn retained(
         &self,
         state: StateId,
@@ -67,7 +67,7 @@ impl Execution<'_> {
         familiar.iter().find(is_able).cloned()
     }
 
-    /// The people who decided in the instance, the newest first, and then the owners of its open tasks; each once.
+    /// The people who decided in the instance, the newest first, then the owners of its open tasks. Each is listed once.
     fn familiar(&self) -> Vec<&str> {
         let tasks = || {
             let state_instances = self.instance.state_instances();

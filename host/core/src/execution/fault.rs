@@ -142,7 +142,7 @@ pub(super) fn violations(
     Ok(violations)
 }
 
-/// A form finds its field by the pointer. One with another base would be shown nowhere.
+/// A form finds its field by the pointer. A violation with another base would not be shown.
 fn points_into_a_request(function: &'static str, field: &str) -> Result<(), Fault> {
     let is_in = |part: &str| {
         let rest = field.strip_prefix(part);

@@ -1,16 +1,15 @@
 //! Forks and joins: which branches belong together, and when all of them have arrived.
 //!
-//! A plan that enters several states, or one for a new item, opens a fork. Every state instance records the forks around it. A branch that arrives at a
-//! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
-//! closes the fork. If branches wait in several joins, the joins begin that no other of them leads to, and the fork stays open.
+//! A plan that enters several states, or one for a new item, opens a fork. Every state instance records the forks around it. A branch that arrives at
+//! a join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and closes the fork. If
+//! branches wait in several joins, only those joins begin that cannot be reached from another of them, and the fork stays open.
 //!
-//! A join that waits for a count begins when so many branches have arrived, and the other branches of the fork are cancelled.
+//! A join that waits for a count begins when that many branches have arrived. Then the other branches of the fork are cancelled.
 //!
 //! A plan that spawns opens no fork: its branches belong to the fork around the state instance that goes on beside them.
 //!
-//! A plan may also choose one of several targets. The graph does not say whether such a choice is a fork with one branch or no
-//! fork. If no other branch of the surrounding fork can reach the join, the choice counts as a fork with one branch, and the join
-//! does not wait.
+//! A plan may also choose one of several targets. The graph does not say whether such a choice is a fork with one branch or no fork. If
+//! no other branch of the surrounding fork can reach the join, the choice counts as a fork with one branch. Then the join does not wait.
 
 use super::forward::Forward;
 use super::{Execution, ExecutionError};
@@ -28,7 +27,7 @@ impl<'a> Execution<'a> {
         self.forward.get_or_init(|| Forward::of(graph))
     }
 
-    /// A branch arrives at a join.
+    /// Lets a branch arrive at a join.
     pub(super) fn arrive(&mut self, arriving: StateInstance) {
         let known = self
             .instance
@@ -71,8 +70,8 @@ impl<'a> Execution<'a> {
             state_instance.entered_at = self.context.now;
             if closes {
                 self.cancel_beside(&state_instance);
-                // The join may have closed the fork or a choice inside it, and another join may follow for the other one. So the
-                // choice is kept, moved to the surrounding fork.
+                // The join may have closed either the fork or a choice inside it, and another join may follow for the other of
+                // the two. So the choice is kept, moved to the surrounding fork.
                 let chosen = state_instance.choices >> state_instance.forks.len() != 0;
                 state_instance.choices &= (1 << state_instance.forks.len()) - 1;
                 if state_instance.forks.pop().is_some() && chosen {
@@ -97,7 +96,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The join that as many branches have reached as it waits for, if there is one.
+    /// The join that has reached its count of branches, if there is one.
     fn counted_join(&self) -> Option<StateId> {
         let mut waiting = self.instance.waiting.iter();
         let full = waiting.find(|state_instance| {
@@ -144,7 +143,7 @@ impl<'a> Execution<'a> {
             .collect()
     }
 
-    /// A join at which a chosen branch waits, and which no other branch of its fork can reach.
+    /// A join at which a chosen branch waits and that no other branch of its fork can reach.
     fn unreachable(&self) -> Option<(StateId, bool)> {
         let waiting = &self.instance.waiting;
         let chosen = |state_instance: &&StateInstance| {

@@ -1,4 +1,4 @@
-//! Which states lead to which, by the edges of the graph without back edges.
+//! Reachability between states, by the edges of the graph without back edges.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ fn targets(graph: &Graph, places: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
 }
 
 /// Depth-first search with an explicit stack, since a graph may be deep. An edge to a state on the path is a back edge. So the
-/// order decides which edges these are: the last target of a state comes first.
+/// order of the search decides which edges are back edges: the last target of a state comes first.
 fn search(initial: usize, mut left: Vec<Vec<usize>>, ahead: &mut [Places]) {
     let mut is_on_path = vec![false; left.len()];
     let mut is_done = vec![false; left.len()];
@@ -98,7 +98,7 @@ fn search(initial: usize, mut left: Vec<Vec<usize>>, ahead: &mut [Places]) {
     }
 }
 
-/// What is ahead of `next` is ahead of `state`.
+/// All states ahead of `next` are ahead of `state`, too.
 fn reach(ahead: &mut [Places], state: usize, next: usize) {
     let beyond = ahead[next].clone();
     ahead[state].extend(&beyond);
@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    /// 80 joins behind a fork, in front of a chain with as many ways as a graph may have. Searched for each pair, that took 95
-    /// seconds in an unoptimised build.
+    /// 80 joins behind a fork, in front of a chain with as many transitions as a graph may have. A search for each pair took
+    /// 95 seconds in an unoptimised build.
     #[test]
     fn many_joins_in_front_of_many_ways_are_compared_at_once() {
         const JOINS: usize = 80;

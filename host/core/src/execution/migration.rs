@@ -1,9 +1,9 @@
 //! The command that continues an instance under another version of its definition, the target.
 //!
 //! Every state instance must have a matching state in the target, and the instance's data and attributes must satisfy the
-//! target's declarations. Then `enter` of the target is called for the task states. Wait and service states go on as they are,
-//! if what moves them is declared there. Decisions are kept. An owner keeps a task that is offered again, if they are still
-//! eligible. A migration after which nobody could do work that somebody could do before is refused as a whole.
+//! target's declarations. Then `enter` of the target is called for the task states. Wait and service states go on unchanged,
+//! if the target declares the triggers that move them. Decisions are kept. An owner keeps a task that is offered again, if
+//! they are still eligible. A migration is refused as a whole if nobody could do work after it that somebody could do before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,8 +172,8 @@ fn fits(
     Ok(())
 }
 
-/// What wait and service states of this name lose in the target, which does not ask `enter` for them again: triggers that they
-/// wait for, and the signals without which nothing moves them. One that nothing moves already loses nothing.
+/// The losses of wait and service states of this name in the target, because `enter` is not asked for them again: triggers that
+/// they wait for, and the signals without which nothing moves them. A state instance that nothing moves already loses nothing.
 fn waits_in_vain(
     instance: &Instance,
     (name, previous): (&str, &Graph),
@@ -247,8 +247,8 @@ fn undeclared_triggers(
         .collect()
 }
 
-/// State instances that would be one after the migration: active ones by their name and key, waiting ones by their join and
-/// its forks, since a join begins once for all branches of its fork.
+/// State instances that would be the same one after the migration: active ones by their name and key, waiting ones by their
+/// join and its forks, because a join begins once for all branches of its fork.
 fn merged(instance: &Instance, states: &BTreeMap<String, String>) -> Vec<Violation> {
     let mut keys = BTreeSet::new();
     let keyed = instance

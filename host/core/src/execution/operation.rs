@@ -21,8 +21,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Ends the instance with all its state instances, including waiting joins: for an operator, or for a deadline of a state
-    /// instance.
+    /// Ends the instance with all its state instances, including waiting joins, for an operator or for a deadline of a state instance.
     pub(super) fn cancel_all(&mut self, reason: &str, overdue: Option<(StateId, DeadlineId)>) {
         self.cancel_open_tasks(None);
         let (state, deadline) = overdue.unzip();

@@ -1,7 +1,7 @@
-//! What happens when a deadline passes.
+//! The effects of a deadline that passes.
 //!
-//! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
-//! trigger. A deadline that is no longer open, or was postponed, does nothing. `deadline` opens deadlines.
+//! The host issues a command when a deadline is due. The execution reminds people, takes the work back, reassigns it, or
+//! fires a trigger. A deadline that is no longer open, or was postponed, does nothing. `deadline` opens deadlines.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, Task
 use crate::json::Json;
 use crate::question::{EntryCause, Occurrence, Source};
 
-/// What a refused escalation is recorded as, where others have their trigger.
+/// The name of a refused escalation in its record, in place of a trigger.
 const ESCALATION: &str = "escalate";
 /// The code of a refused trigger that the instance's version does not declare.
 const NOT_DECLARED: &str = "trigger_not_declared";
@@ -80,7 +80,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The trigger was checked when the deadline was opened; a migration may have changed the version since.
+    /// The trigger was checked when the deadline was opened. A migration may have changed the version since.
     fn may_fire(&self, state: StateId, trigger: &str) -> bool {
         let graph = &self.context.version.graph;
         may_fire(graph, &self.state_instance_of(state).name, trigger)
@@ -140,8 +140,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Asks `enter` for a new assignment of the overdue work. If it goes beyond a limit of the host, the work stays as it was, and the
-    /// refusal is recorded: the tasks that earlier escalations withdrew count, so one that repeats meets a limit in the end.
+    /// Asks `enter` for a new assignment of the overdue work. If the assignment exceeds a limit of the host, the work does not change, and
+    /// the refusal is recorded. The tasks that earlier escalations withdrew count, so a repeated escalation reaches a limit in the end.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
         let overdue = self.overdue(state, task);
         if overdue.is_empty() {
@@ -161,7 +161,7 @@ impl Execution<'_> {
         self.ask_again(state, EntryCause::Overdue { task, count });
     }
 
-    /// Cancels the overdue tasks, and releases the others from people who are excluded now; the new offers follow.
+    /// Cancels the overdue tasks, and releases the other tasks of people who are excluded now. The new offers follow.
     pub(super) fn withdraw_overdue(
         &mut self,
         state_instance: &StateInstance,
@@ -223,7 +223,7 @@ fn holders(tasks: &[Task]) -> Vec<Candidate> {
     holders
 }
 
-/// The next repetition after now. Repetitions that were missed while no host ran are skipped.
+/// The next repetition after now. Skips repetitions that were missed while no host ran.
 pub(super) fn next_repetition(
     due_at: Timestamp,
     repeat: Option<u32>,

@@ -20,7 +20,7 @@ pub const DELEGATIONS_MAX: usize = 3;
 /// The permission to take a task from its owner.
 pub(super) const ASSIGN: &str = "task:assign";
 
-/// A change of owner that is pending until the directory confirms that the new owner exists, and gives the calendars of the
+/// A change of owner. It is pending until the directory confirms that the new owner exists, and gives the calendars of the
 /// deadlines that count from the change.
 pub(super) struct OwnerChange {
     /// None if the new owner is the actor.
@@ -29,7 +29,7 @@ pub(super) struct OwnerChange {
 }
 
 impl Execution<'_> {
-    /// The actor's own task stays theirs, and nothing happens: a claim may be repeated.
+    /// A claim of the actor's own task changes nothing, so a claim may be repeated.
     pub(super) fn claim(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (_, task) = self.place(id)?;
         if task.owner() == Some(self.context.actor.id.as_str()) {
@@ -85,7 +85,7 @@ impl Execution<'_> {
         self.change_owner(Some(to), event)
     }
 
-    /// Hands the task back to the person who delegated it.
+    /// Gives the task back to the person who delegated it.
     pub(super) fn resolve(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (place, task) = self.place(id)?;
         let (owner, ownership) = place.owned(task, "resolve")?;
@@ -148,8 +148,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Asks the directory whether the new owner exists, and for the calendars by which deadlines count from now. An unknown
-    /// owner, who could not sign in, is refused.
+    /// Asks the directory whether the new owner exists, and for the calendars of deadlines that count from now. An unknown
+    /// owner is refused, because they could not sign in.
     fn change_owner(&mut self, to: Option<&str>, then: Event) -> Result<(), ExecutionError> {
         let begins = match &then {
             Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => Some(*task),

@@ -155,7 +155,7 @@ impl Execution<'_> {
         });
     }
 
-    /// The values that these attributes have before they change.
+    /// The values of these attributes before the change.
     fn previous_values(&self, attributes: &[Attribute]) -> Vec<Attribute> {
         let changed = attributes.iter().filter_map(|change| {
             let value = self.instance.attributes.get(&change.name)?.clone();
@@ -311,7 +311,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Records the title and the summary after the data or the version has changed, if they are others now.
+    /// Records the title and the summary if a change of the data or the version has changed them.
     pub(super) fn retitle(&mut self) {
         let templates = &self.context.version.templates;
         let labels = templates.labels(&self.instance.entity, &self.instance.data);

@@ -1,5 +1,5 @@
-//! Owners lose tasks that they may no longer decide: after a change of groups, managers or absences, by a reassessment, and after
-//! a decision of theirs, at once. The staffing check in `fallback` follows.
+//! Owners lose tasks that they may no longer decide. After a change of groups, managers or absences, a reassessment releases
+//! these tasks. After an owner's decision, they are released at once. The staffing check in `fallback` follows.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,8 @@ pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
 }
 
 impl Execution<'_> {
-    /// Releases the other tasks of a state instance that goes on after this decision, as far as its people own them, or others own
-    /// them on behalf of its people. `blind`: the decision is hidden.
+    /// After this decision, if the state instance goes on, releases its other tasks that the people of the decision own, or that
+    /// others own on their behalf. `blind`: the decision is hidden.
     pub(super) fn release_to_others(&mut self, state: StateId, decided: TaskId, blind: bool) {
         let decided = self.instance.task(decided).expect("a task with a decision");
         let people: BTreeSet<&str> = decided.deciders().collect();
@@ -87,8 +87,7 @@ fn keeps(
         .any(|stand_in| is_offered(task, absent, &stand_in.groups) && !is_excluded(absent))
 }
 
-/// The releases of the open tasks that these people own, or others on behalf of these people. `blind`: because of a decision that is
-/// hidden.
+/// The releases of the open tasks that these people own, or that others own on their behalf. `blind`: because of a decision that is hidden.
 pub(super) fn releases(of: &StateInstance, people: &BTreeSet<&str>, blind: bool) -> Vec<Event> {
     let concerned = |person: &str| people.contains(person);
     let mut releases = Vec::new();

@@ -15,7 +15,7 @@ use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, StateInstance, Task, TaskStatus};
 use crate::lookup::Findings;
 
-/// Why the offers are replaced. Its name is the `reason` of cancelled tasks and the `step` of tasks with new candidates.
+/// Why the offers are replaced. Its name is the `reason` of cancelled tasks, and the `step` of tasks with new candidates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Migrated,
@@ -62,7 +62,7 @@ impl Execution<'_> {
         });
         let offers = self.completed(state_instance, assignment.offers);
         let continued = self.continued(state_instance, why, &offers, findings);
-        // With the place of each offer: the new tasks come in the order of their offers.
+        // The offers by their places, because the new tasks come in the order of their offers.
         let mut offers: BTreeMap<usize, Offer> = offers.into_iter().enumerate().collect();
         let mut made = Vec::new();
         for task in state_instance
@@ -76,8 +76,8 @@ impl Execution<'_> {
                 continue;
             };
             let new = self.task(offer, Some(&task.status), findings)?;
-            // A migration may bring other deadlines, and those of a task cannot change: it is replaced. On a reoffer the task keeps
-            // its deadlines.
+            // A migration may bring other deadlines. The deadlines of a task cannot change, so such a task is replaced. On a
+            // reoffer the task keeps its deadlines.
             let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
             if why == Why::Reoffered || !has_deadlines {
                 self.offer_kept(state_instance.id, why, task, new);
@@ -101,8 +101,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The place of the offer that continues a task, for each open task that goes on. Tasks with an owner choose first, and among them, as
-    /// among the others, those that are offered to the same candidates again.
+    /// The place of the offer that continues a task, for each open task that goes on. Tasks with an owner choose first. Among these, and
+    /// among the others, tasks that are offered to the same candidates again choose first.
     fn continued(
         &self,
         state_instance: &StateInstance,
@@ -178,8 +178,8 @@ fn is_kept(why: Why, task: &Task, offer: &Offer, excluded_people: &BTreeSet<&str
         return why == Why::Reoffered && offer.owner.is_none();
     };
     let mut concerned = std::iter::once(owner.as_str()).chain(ownership.represented());
-    // An owner who claimed the task must be a candidate; one to whom it was assigned need not be. So an offer that assigns work
-    // to an owner by claim makes a new task.
+    // An owner by claim must be a candidate; an owner by assignment need not be. So an offer that assigns work to an owner by
+    // claim makes a new task.
     let is_given = ownership.assigned || !ownership.delegations.is_empty();
     let mut named = offer.owner.iter();
     named.all(|assigned| assigned == owner && is_given)

@@ -1,7 +1,7 @@
-//! The host's rules for starts, claims and decisions. They are checked before flow logic is called, which cannot override them.
+//! The host's rules for starts, claims and decisions. The host checks them before it calls flow logic, and flow logic cannot override them.
 //!
 //! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for releases,
-//! delegations and what operators do with tasks.
+//! delegations and the commands of operators on tasks.
 
 use super::eligibility::Place;
 use super::{Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
@@ -43,8 +43,8 @@ pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejecti
     }
 }
 
-/// The actor of a start, as flow logic is shown it. For a child, which the host starts, it is the initiator without groups or
-/// permissions.
+/// The actor of a start in the facts for flow logic. The host starts a child; then the actor is the initiator without groups
+/// or permissions.
 pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
     if !context.actor.is_host() {
         return context.actor.clone();
@@ -55,8 +55,8 @@ pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
     }
 }
 
-/// Whether the command may enlarge the facts that flow logic is shown. The commands below add little or nothing, so they are
-/// never refused for the size.
+/// Whether the command may enlarge the facts for flow logic. The commands below add little or nothing, so they are never
+/// refused for the size.
 pub(super) fn may_enlarge(command: &Command) -> bool {
     !matches!(
         command,
@@ -72,8 +72,8 @@ pub(super) fn may_enlarge(command: &Command) -> bool {
     )
 }
 
-/// Refuses commands on a suspended instance, except to comment on it, cancel, resume or migrate it. A reassessment is allowed, too; it does
-/// nothing while the instance is suspended.
+/// Refuses commands on a suspended instance, except to comment on it, cancel, resume or migrate it. A reassessment is allowed, too, but
+/// does nothing while the instance is suspended.
 pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {
     match (&instance.status, command) {
         (
@@ -289,7 +289,7 @@ fn may_trigger<'a>(
     }
 }
 
-/// What is wrong with the comment of a decision by the transition's rule.
+/// The violation of the transition's rule by the comment of a decision.
 fn against_rule(transition: &Transition, comment: Option<&str>) -> Option<Violation> {
     let is_blank = comment.is_none_or(|comment| comment.trim().is_empty());
     let (code, message) = match transition.comment {
@@ -305,7 +305,7 @@ fn against_rule(transition: &Transition, comment: Option<&str>) -> Option<Violat
     })
 }
 
-/// What is wrong with the input of a decision or signal by the transition's schema.
+/// The violations of the transition's schema by the input of a decision or signal.
 pub(super) fn input_violations(transition: &Transition, input: &Json) -> Vec<Violation> {
     let Some(schema) = &transition.input else {
         return Vec::new();

@@ -1,11 +1,11 @@
 //! Triggers without a caller: a deadline, a child's end, a service's reply, a buffered signal.
 //!
-//! If flow logic refuses one, or refuses anything that follows from it, the command does not fail. The instance stays as it was
-//! before the trigger, and the refusal is recorded. A fault of flow logic ends a command of the host, which tries it again. Over a
-//! buffered signal it is recorded like a refusal: the sender chose the input, and the command that came before is valid.
+//! If flow logic refuses such a trigger, or anything that follows from it, the command does not fail. The effects of the trigger
+//! are undone, and the refusal is recorded. A fault of flow logic ends a command of the host, and the host tries it again. A fault
+//! with a buffered signal is recorded like a refusal: the sender chose the input, and the command before the signal is valid.
 //!
 //! Each trigger is settled before the next is taken: states are entered, joins begin, staffing is checked, and the size is checked.
-//! So what is refused always belongs to the newest savepoint, and one is enough.
+//! So a refusal always belongs to the newest savepoint, and one savepoint is enough.
 
 use super::fault::{self, ExecutionError};
 use super::{Execution, Phase};
@@ -22,9 +22,9 @@ pub(super) struct Savepoint {
     instance: Instance,
     /// How many events there were.
     events: usize,
-    /// For what remains of the command if the trigger is refused.
+    /// The value for the rest of the command if the trigger is refused.
     may_enlarge: bool,
-    /// The trigger is a buffered signal.
+    /// Whether the trigger is a buffered signal.
     pub(super) of_signal: bool,
 }
 
@@ -37,7 +37,7 @@ impl Execution<'_> {
             trigger: trigger.to_owned(),
             instance: self.instance.clone(),
             events: self.events.len(),
-            // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
+            // The rest of a command of the host records a fact: a deadline passed, a child ended or a service answered.
             may_enlarge: self.may_enlarge && !self.context.actor.is_host(),
             of_signal,
         }));
@@ -64,7 +64,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Takes an error. If it is a fault over a buffered signal, undoes the signal and records the fault. Any other ends the command.
+    /// Takes an error. If it is a fault with a buffered signal, undoes the signal and records the fault. Any other error ends the command.
     pub(super) fn undo_faulty(&mut self, error: ExecutionError) -> Result<(), ExecutionError> {
         let ExecutionError::Fault(fault) = &error else {
             return Err(error);

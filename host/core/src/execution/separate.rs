@@ -1,7 +1,7 @@
 //! Separation of duties between states: a person decides in one state of each list that the graph declares.
 //!
-//! A person who decided in such a state, or on whose behalf somebody decided, is excluded from the others: at once if their work
-//! is assigned already, otherwise when it is assigned. [`eligibility`](super::eligibility) checks the rule again at each command.
+//! A person who decided in such a state, or on whose behalf somebody decided, is excluded from the other states: at once if the work
+//! there is assigned already, otherwise when it is assigned. [`eligibility`](super::eligibility) checks the rule again at each command.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ impl Place<'_> {
 }
 
 impl Execution<'_> {
-    /// Who decided in states that are separate from this one, or was acted for.
+    /// The people who decided in states that are separate from this one, or were acted for.
     pub(super) fn deciders_elsewhere(&self, state: &str) -> BTreeSet<&str> {
         let graph = &self.context.version.graph;
         let decided = decided_elsewhere(graph, &self.instance, state);

@@ -1,7 +1,7 @@
-//! Service states: the call that the flow asks for, and what becomes of it.
+//! Service states: the call that the flow requests, and its result.
 //!
-//! A commit only records the call. The host makes it afterwards, outside of any command, and reports the reply or the failure of
-//! the last attempt by a command of its own. A report about a state instance that has left the state changes nothing.
+//! A commit only records the call. The host makes the call afterwards, outside of any command. It reports the reply, or the
+//! failure of the last attempt, by a command of its own. A report about a state instance that has ended changes nothing.
 
 use super::enter::{ENTER, check_subscriptions};
 use super::fault::{ExecutionError, Fault};
@@ -19,7 +19,7 @@ use crate::question::Source;
 use crate::rejection::Rejection;
 use crate::shown::DATA_BYTES_MAX;
 
-/// The longest time of one attempt, in seconds. A worker holds a place for a call so long.
+/// The longest time of one attempt, in seconds. A worker holds a place for the call during this time.
 pub const TIMEOUT_SECONDS_MAX: u32 = 120;
 /// The code of a reply that came after its state had ended.
 pub const TOO_LATE: &str = "too_late";
@@ -101,8 +101,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// A service answered, or its last attempt failed. A reply that does not fit the transition is refused, and the instance
-    /// stays as it is. Nothing changes for a repeated report; a reply to a state that has ended is recorded.
+    /// Takes the report that a service answered, or that its last attempt failed. A reply that does not fit the transition is
+    /// refused, and the instance does not change. A repeated report changes nothing. A reply to a state that has ended is recorded.
     pub(super) fn call_ended(
         &mut self,
         state: StateId,
@@ -140,7 +140,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Refuses a reply that the transition does not take.
+    /// Refuses a reply that does not fit the transition.
     fn check_reply(&self, state: StateId, trigger: &str, output: &Json) -> Result<(), Rejection> {
         let refuse = |code: &str, message: String| {
             Err(Rejection::Invalid(vec![Violation {
@@ -168,7 +168,7 @@ impl Execution<'_> {
         Err(Rejection::Invalid(violations))
     }
 
-    /// Records a reply to a call without a result in a state that has ended meanwhile. Nobody needs to know of a failure.
+    /// Records a reply to a call without a result in a state that has ended meanwhile. A failure is not recorded, because nobody needs it.
     fn came_late(&mut self, state: StateId, command: &Command) {
         let mut past = self.instance.past.iter();
         let left = past.find(|past| past.state.id == state);
@@ -190,7 +190,7 @@ impl Execution<'_> {
     }
 }
 
-/// What a report says: the result, and the output of a reply.
+/// The content of a report: the result, and the output of a reply.
 fn result_of(command: &Command) -> (CallResult, Option<&Json>) {
     match command {
         Command::ServiceAnswered {
@@ -223,7 +223,7 @@ fn result_of(command: &Command) -> (CallResult, Option<&Json>) {
     }
 }
 
-/// What a service is sent.
+/// The request to a service.
 fn request_of(text: &str) -> Result<Json, Fault> {
     let request = Json::parse(text)
         .map_err(|error| Fault::new(ENTER, format!("the request to a service has {error}")))?;

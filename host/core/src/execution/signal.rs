@@ -1,11 +1,11 @@
-//! Signals: which state instance takes one, and how signals are buffered.
+//! Signals: which state instance takes a signal, and how signals are buffered.
 //!
 //! A signal moves the oldest active state instance that declares its trigger for signals. If there is none, the signal is
 //! buffered until a state is entered that subscribes to buffered signals of its trigger. A wait state that declares the trigger
-//! without such a subscription drops it; a task state leaves it. A signal never replaces a decision.
+//! without such a subscription drops the signal; a task state leaves it in the buffer. A signal never replaces a decision.
 //!
-//! A command takes some of the buffered signals, and a job of the host the others. Until then, a signal that could be buffered
-//! goes behind them, so that signals are taken in the order in which they came.
+//! A command takes some of the buffered signals, and a job of the host takes the others. Until then, a new signal that could
+//! be buffered goes behind them, so that signals are taken in the order in which they came.
 
 use std::collections::BTreeSet;
 
@@ -56,8 +56,8 @@ struct Sent<'s> {
 
 impl<'a> Execution<'a> {
     /// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
-    /// instance that subscribes to its trigger under that key, and one sent to all for the one that is named; it is refused if
-    /// there is none, never buffered.
+    /// instance that subscribes to its trigger under that key. A signal to all is only for the named state instance. Both are
+    /// refused if there is no such state instance, and never buffered.
     pub(super) fn signal(
         &mut self,
         trigger: &str,
@@ -116,12 +116,12 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Whether a signal that this state instance takes goes behind buffered ones that are still to be taken.
+    /// Whether a signal for this state instance goes behind buffered signals that are still to be taken.
     fn queues(&self, taker: StateId, trigger: &str) -> bool {
         self.instance.has_signal_to_take() && self.buffered_taker(trigger) == Some(taker)
     }
 
-    /// Refuses a payload that the taker's transition does not take.
+    /// Refuses a payload that does not fit the taker's transition.
     fn check_payload(&self, state: StateId, sent: &Sent<'_>) -> Result<(), Rejection> {
         let way = self.way(&self.state_instance_of(state).name, sent.trigger);
         let violations = way.map_or(Vec::new(), |way| rules::input_violations(way, sent.input));
@@ -131,7 +131,7 @@ impl<'a> Execution<'a> {
         Err(Rejection::Invalid(violations))
     }
 
-    /// Refuses a payload that no transition of its trigger takes. Which of them takes the signal is not known yet.
+    /// Refuses a payload that fits no transition of its trigger. It is not known yet which of them takes the signal.
     fn check_buffered_payload(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
         let ways = self.context.version.graph.signalled(sent.trigger);
         let (mut tried, mut refused) = (BTreeSet::new(), None);
@@ -239,8 +239,8 @@ impl<'a> Execution<'a> {
         self.phase = Phase::Transition(occurrence.into(), moving);
     }
 
-    /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does. All states
-    /// that follow have been entered, so the order of a plan's targets does not matter.
+    /// Drops buffered signals whose trigger a wait state declares without taking buffered signals, unless another state instance
+    /// takes them. All following states have been entered by now, so the order of a plan's targets does not matter.
     pub(super) fn drop_buffered(&mut self) {
         for state in std::mem::take(&mut self.dropping) {
             let mut active = self.instance.active.iter();

@@ -1,9 +1,9 @@
 //! Staffing: how many open tasks of a state instance the eligible people can decide.
 //!
-//! A candidate or owner of a task is eligible unless excluded. Requesters are excluded (except from their own work), as are
-//! people whom the assignment excludes and people who have decided in this state instance. An owner who has the task on behalf
-//! of an excluded person is excluded, too: the decision would be made in that person's name. Substitutes are not counted: the
-//! person they act for could decide, and the decision counts for that person.
+//! A candidate or owner of a task is eligible unless excluded. Requesters are excluded (except from their own work). So are
+//! people whom the assignment excludes, and people who have decided in this state instance. An owner who has the task on
+//! behalf of an excluded person is excluded, too, because the decision would be made in that person's name. Substitutes are
+//! not counted: the person for whom they act could decide, and the decision counts for that person.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,8 +99,8 @@ impl<'a> OpenState<'a> {
             .collect()
     }
 
-    /// The question to the directory about the groups among the candidates. It does not depend on who the requesters are, so that
-    /// many instances ask the same question and the answer can be cached.
+    /// The question to the directory about the groups among the candidates. It does not depend on the requesters. So many
+    /// instances ask the same question, and the answer can be cached.
     pub(super) fn lookup(self) -> Lookup {
         if self.own_work {
             return Lookup::default();
@@ -141,7 +141,7 @@ fn eligible<'a>(
 ) -> BTreeSet<&'a str> {
     let candidates = task.candidates.iter();
     let users = candidates.clone().filter_map(|candidate| match candidate {
-        // A reassessment takes a former member from the candidates.
+        // A reassessment removes former members from the candidates.
         Candidate::User(id) | Candidate::Member { person: id, .. } => Some(id.as_str()),
         Candidate::Group(_) => None,
     });

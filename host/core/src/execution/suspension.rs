@@ -1,5 +1,5 @@
-//! Suspends and resumes tasks. While a task is suspended, nobody may decide it or hand it on, and its own deadlines do not
-//! count. Those of its state go on.
+//! Suspends and resumes tasks. While a task is suspended, nobody may decide it or give it to others, and its own deadlines
+//! do not count. The deadlines of its state go on.
 
 use jiff::{SignedDuration, Timestamp};
 
