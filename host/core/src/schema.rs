@@ -1,12 +1,12 @@
 //! JSON Schema 2020-12 for an instance's data and the input of transitions.
 //!
-//! Schemas come from components, so they are untrusted. Nothing is fetched, patterns run in linear time, and a schema whose
-//! references would expand too far is refused before it is compiled. [`cost`] computes an upper bound on the time to check
-//! the worst document; a schema with too high a bound is refused when it is published. A violation has the field's
-//! JSON Pointer and never the value, since data may be confidential.
+//! Schemas come from components, so they are untrusted. Nothing is fetched, and patterns run in linear time. A schema whose
+//! references would expand too far is refused before its compilation. [`cost`] computes an upper bound on the time to check
+//! the worst document. A schema with too high a bound is refused when it is published. A violation has the field's JSON
+//! Pointer and never the value, since data may be confidential.
 //!
-//! Hosts are built with the feature `schema`. Without it, [`Schema`] checks no documents, and of a schema only what its keywords say:
-//! the validator takes longer to compile than the rest of this crate, and the tests of a flow do not need it.
+//! Hosts are built with the feature `schema`. Without it, [`Schema`] checks no documents, and checks only the values of a schema's
+//! keywords: the validator takes longer to compile than the rest of this crate, and the tests of a flow do not need it.
 
 #[cfg(feature = "schema")]
 mod bounds;
@@ -46,7 +46,7 @@ pub const MESSAGE_CHARS_MAX: usize = 300;
 pub const OPTIONS_MAX: usize = 100;
 /// Maximum size of these values together.
 pub const OPTIONS_BYTES_MAX: usize = 4 * 1024;
-/// Maximum size of what a violation says that its schema expects, as JSON.
+/// Maximum size of the expected value in a violation, as JSON.
 pub const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX;
 /// The codes of violations: keywords of JSON Schema, and two of documents whose check or list would take too long.
 pub const CODES: [&str; 29] = [

@@ -1,8 +1,8 @@
 //! The bounds on a schema, checked before it is compiled.
 //!
 //! A short schema can be arbitrarily expensive: definitions that refer to each other twice double the work at each step, and
-//! a recursive one may never end. So references must stay within the document and must not be recursive, and the size of the
-//! schema with every reference expanded is bounded. [`super::cost`] computes what validation then costs.
+//! a recursive definition may never end. So references must stay within the document and must not be recursive. The size of
+//! the schema with every reference expanded is bounded. [`super::cost`] then computes the cost of validation.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ const NAMED: [(&str, Part); 6] = [
 ];
 
 /// Checks that a document is a schema of the dialect and within the bounds. Returns its cost, and the bytes of the tables of its
-/// patterns. A `new` schema must also keep the bounds that do not apply to older schemas.
+/// patterns. A `new` schema must also satisfy the bounds that do not apply to older schemas.
 pub(super) fn check(document: &Json, new: bool) -> Result<(Cost, usize), SchemaError> {
     let bytes = document.as_str().len();
     if bytes > SCHEMA_BYTES_MAX {

@@ -225,7 +225,7 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     }
 }
 
-/// What is first against each of the forms of which none fits.
+/// The first violation of each of the forms, if none of them fits.
 fn unfitting(place: &str, forms: &[Vec<ValidationError<'static>>]) -> String {
     let mut message = format!("this fits none of its {} forms", forms.len());
     for (index, errors) in forms.iter().enumerate() {
@@ -245,8 +245,8 @@ fn unfitting(place: &str, forms: &[Vec<ValidationError<'static>>]) -> String {
     message
 }
 
-/// What the keyword says in the schema: a limit, a name, a value. True for a keyword that is about other schemas, and for a missing
-/// member; false for members that may not be there. None if it is longer than [`EXPECTED_BYTES_MAX`].
+/// The value of the keyword in the schema: a limit, a name, a value. True for a keyword with other schemas, and for a missing
+/// member; false for members that are not allowed. None if it is longer than [`EXPECTED_BYTES_MAX`].
 fn expected(kind: &ValidationErrorKind) -> Option<Json> {
     use ValidationErrorKind as Kind;
     let value = match kind {
@@ -261,7 +261,7 @@ fn expected(kind: &ValidationErrorKind) -> Option<Json> {
         | Kind::MinLength { limit }
         | Kind::MinProperties { limit } => Value::from(*limit),
         Kind::AdditionalItems { limit } => Value::from(*limit),
-        // Its text has no point if the number is whole.
+        // A whole number has no decimal point in its text.
         Kind::MultipleOf { multiple_of } => {
             let number = multiple_of.to_string().parse();
             number.map_or(Value::Null, Value::Number)
@@ -305,7 +305,7 @@ fn types(kind: &TypeKind) -> Value {
     }
 }
 
-/// What an enumeration allows: its first values, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
+/// The first values of an enumeration, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
 fn listed(options: &Value) -> String {
     let options = options.as_array().map_or(&[][..], Vec::as_slice);
     let mut left = OPTIONS_BYTES_MAX;

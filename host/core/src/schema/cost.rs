@@ -1,9 +1,8 @@
 //! Upper bounds on the time to check a document against a schema, computed from the schema and the document's size.
 //!
-//! A document of n bytes has at most n values. Two values at the same depth have no bytes in common. So each subschema
-//! has a price per value that it checks and a price per byte of that value, and the price of a schema follows from the prices of
-//! its parts. The figures were measured on a common machine. They need not be exact, but nothing may cost a multiple of its
-//! figure.
+//! A document of n bytes has at most n values. Two values at the same depth have no bytes in common. So each subschema has a
+//! price per value that it checks and a price per byte of that value. The price of a schema follows from the prices of its parts.
+//! The figures were measured on a common machine. They need not be exact, but no operation may cost a multiple of its figure.
 
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ pub(super) enum Part {
     Sought,
     /// Checks each member, or its name.
     Members,
-    /// Checks each member that nothing else has evaluated.
+    /// Checks each member that no other keyword has evaluated.
     RestOfMembers,
     /// Checks nothing by itself; references use it.
     Definition,

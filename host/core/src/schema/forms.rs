@@ -1,6 +1,5 @@
-//! What the value of each keyword of a schema may be. Without the feature `schema` nothing else looks at a schema, and the tests of a
-//! flow should refuse what publication refuses. With the feature, the validator checks the same and more: its references, its
-//! patterns and what it costs.
+//! The allowed values of each keyword of a schema. Without the feature `schema`, only this module checks a schema, so that the tests of a
+//! flow refuse the same schemas as publication. With the feature, the validator checks the same and more: references, patterns and cost.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 use super::SchemaError;
 use crate::json::{Json, escaped};
 
-/// What a keyword says.
+/// The form of a keyword's value.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Boolean,
@@ -179,7 +178,7 @@ fn are_types(value: &Value) -> bool {
     }
 }
 
-/// What a form is called.
+/// The name of a form.
 fn told(form: Form) -> &'static str {
     match form {
         Boolean => "true or false",

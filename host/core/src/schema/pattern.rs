@@ -1,9 +1,9 @@
 //! The cost of a schema's patterns, computed before any text is matched.
 //!
-//! Matching takes linear time for every pattern, since there are no look-arounds and no back-references. But the time per
+//! Matching takes linear time for every pattern, because there are no look-arounds and no back-references. But the time per
 //! byte differs a thousandfold. A pattern with a small deterministic automaton (DFA) costs a few nanoseconds per byte, once its
-//! [`table`](super::table) is built. One with a huge DFA, such as `a[ab]{1500}c`, costs a step for each state of its
-//! nondeterministic automaton (NFA) per byte. So both automata are built here, within limits.
+//! [`table`](super::table) is built. A pattern with a huge DFA, such as `a[ab]{1500}c`, costs a step for each state of its
+//! nondeterministic automaton (NFA) per byte. So this module builds both automata, within limits.
 
 use std::collections::HashMap;
 
@@ -46,14 +46,14 @@ pub(super) struct Patterns {
     compiled: usize,
     tables: usize,
     building: u64,
-    /// Once the tables take more, no others are computed.
+    /// If the tables take more than this, no further tables are computed.
     tables_max: usize,
     /// The library compiles equal patterns once.
     known: HashMap<String, Matching>,
 }
 
 impl Patterns {
-    /// Those of a schema that is `new`, or was admitted earlier.
+    /// For the patterns of a schema that is `new`, or was admitted earlier.
     pub(super) fn of(new: bool) -> Patterns {
         Patterns {
             count: 0,

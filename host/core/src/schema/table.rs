@@ -1,8 +1,8 @@
 //! The tables that the library builds while it matches a pattern, computed before any text is matched.
 //!
 //! The library adds a state to its lazy DFA when a text first reaches it. It keeps these tables as long as the pattern, one for
-//! each thread that matched it. So their size and the time to build them are part of the cost of a pattern. Here all states
-//! are built, with the code and the counting of the library.
+//! each thread that matched it. So their size and the time to build them are part of the cost of a pattern. This module builds
+//! all states, with the code and the counting of the library.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ const STATE_BYTES: u64 = 40;
 const TRANSITION: u64 = 100_000;
 const LISTED_BYTE: u64 = 4_000;
 
-/// What may come before a text, as far as it matters for anchors and word boundaries.
+/// The bytes that may come before a text, as far as anchors and word boundaries distinguish them.
 const BEFORE: [Option<u8>; 5] = [None, Some(b'a'), Some(b' '), Some(b'\n'), Some(b'\r')];
 
 /// The table of all states of a DFA.
@@ -63,7 +63,7 @@ impl Table {
             .cache_capacity(WHOLE_BYTES_MAX)
             .minimum_cache_clear_count(Some(0));
         let Ok(dfa) = DFA::builder().configure(config).build_from_nfa(nfa) else {
-            // Not even a few states fit. The library has no table then.
+            // If not even a few states fit, the library has no table.
             return Table::default();
         };
         let cache = dfa.create_cache();
