@@ -1,7 +1,7 @@
 //! The rules for absences: their periods, their substitutes, and the length of a chain of substitutes.
 //!
-//! A new absence is checked against the existing ones: no chain of substitutes leads back to a person in it, and none is
-//! longer than [`LINKS_MAX`]. [`eligibility`](super::eligibility) checks what a substitute may do when they act.
+//! A new absence is checked against the existing ones: no chain of substitutes may contain a person twice, or be longer
+//! than [`LINKS_MAX`]. [`eligibility`](super::eligibility) checks what a substitute may do when they act.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ pub const DAYS_MAX: i64 = 366;
 pub const AT_A_TIME_MAX: usize = 20;
 /// The most present and future absences of a person: each has rows of its own for its beginning and its end.
 pub const OF_PERSON_MAX: i64 = 100;
-/// The most present and future absences that name one substitute. Others add them, so that they bound what others may cost the
-/// substitute.
+/// The most present and future absences that name one substitute. Other people add them, so this bounds the cost that other
+/// people may cause for the substitute.
 pub const OF_SUBSTITUTE_MAX: i64 = 200;
-/// The most of these that are of one person, so that nobody fills the places of a substitute alone.
+/// The most of these for one absent person, so that no person alone reaches the limit of a substitute.
 pub const OF_PAIR_MAX: i64 = 50;
 
 /// The absence of a person, with their substitute.

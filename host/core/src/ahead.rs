@@ -1,7 +1,7 @@
-//! The states that an instance may still reach, by its declared graph alone: what a timeline shows as ahead.
+//! The states that an instance may still reach, by its declared graph alone. A timeline shows them as ahead.
 //!
-//! Only flow logic knows which way is taken. So each state says how many transitions away it is at least, and whether every way
-//! to an end leads through it.
+//! Only flow logic knows which path an instance takes. So each state has its minimum distance in transitions, and whether every
+//! path to an end leads through it.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,7 @@ pub struct Step<'g> {
     pub state: &'g State,
     /// The fewest transitions that lead to it from an active state.
     pub transitions: u32,
-    /// Whether some active state has no way to an end that leaves it out.
+    /// Whether, from some active state, every path to an end leads through it.
     pub certain: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn ahead<'g>(graph: &'g Graph, active: &[&str]) -> Vec<Step<'g>> {
         .map(|(place, transitions)| {
             let without = ways.with_an_end(Some(place));
             let certain = active.iter().any(|from| {
-                // A way that leads back to an active state begins behind it.
+                // A path that leads back to an active state begins behind that state.
                 let passes = |next: &usize| *next == place || !without[*next];
                 ends[*from] && !ways.next[*from].is_empty() && ways.next[*from].iter().all(passes)
             });
@@ -86,7 +86,7 @@ impl<'g> Ways<'g> {
         self.places.get(name).copied()
     }
 
-    /// The fewest transitions, at least one, from one of these states to each; none if no way leads there.
+    /// The fewest transitions, at least one, from one of these states to each state; none if no path leads there.
     fn distances(&self, from: &[usize]) -> Vec<Option<u32>> {
         let mut found = vec![None; self.next.len()];
         let mut queue: VecDeque<_> = from.iter().map(|place| (*place, 0)).collect();
@@ -101,7 +101,7 @@ impl<'g> Ways<'g> {
         found
     }
 
-    /// From which states an end can be reached, without passing the state at `without`.
+    /// For each state, whether an end can be reached from it without passing the state at `without`.
     fn with_an_end(&self, without: Option<usize>) -> Vec<bool> {
         let is_end = |place: &usize| {
             matches!(self.graph.states[*place].kind, StateKind::Terminal(_))

@@ -1,4 +1,4 @@
-//! The fold: what an event does to an instance. Folding an instance's audit entries gives the stored instance.
+//! The fold: the effect of an event on an instance. Folding an instance's audit entries gives the stored instance.
 
 mod calls;
 mod signals;
@@ -18,7 +18,7 @@ pub const ENDED: &str = "END";
 /// The trigger recorded for state instances that are left because somebody cancels the instance.
 pub const CANCELLED: &str = "CANCEL";
 
-/// What an audit entry records besides its event.
+/// The parts of an audit entry besides its event.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamp<'a> {
     pub instance: InstanceId,

@@ -1,9 +1,9 @@
-//! Working calendars: when people work, and when a given amount of working time has passed.
+//! Working calendars: the working time of people, and the moment at which a given amount of it has passed.
 //!
-//! A moment is working time when the local time in the calendar's time zone is within the hours of that day. Elapsed
-//! time is counted: an hour that daylight saving time skips counts nothing, and one that it repeats counts twice.
-//! Time zones come from the database compiled into this program, never from the machine, so that every host computes
-//! the same. Start reading at [`Calendar::after`] and [`Calendar::days_after`].
+//! A moment is working time when the local time in the calendar's time zone is within the hours of that day. Elapsed time
+//! counts: an hour that daylight saving time skips counts nothing, and a repeated hour counts twice. Time zones come from
+//! the database compiled into this program, never from the machine, so that every host computes the same. Start reading at
+//! [`Calendar::after`] and [`Calendar::days_after`].
 
 mod parse;
 #[cfg(test)]
@@ -197,8 +197,8 @@ impl Calendar {
 
     /// The end of the working hours of the last of `days` working days after the day of `start`.
     ///
-    /// A working day is a day with working hours. Hours that are skipped by the clocks end an hour later, and hours that come
-    /// twice end the second time. None if `days` is 0, or when twenty years are not enough.
+    /// A working day is a day with working hours. Hours that the clocks skip end an hour later, and hours that come twice end
+    /// the second time. None if `days` is 0, or when twenty years are not enough.
     pub fn days_after(&self, start: Timestamp, days: u32) -> Option<Timestamp> {
         let first = self.time_zone.to_datetime(start).date();
         let last = first.checked_add(Span::new().days(SEARCH_DAYS_MAX)).ok()?;
@@ -230,8 +230,8 @@ impl Calendar {
         self.time_zone.to_ambiguous_timestamp(local).later().ok()
     }
 
-    /// How many weeks from `date` and before `last` have neither holidays nor exceptions and count less than `left`, where
-    /// one of them counts `each`.
+    /// The number of weeks from `date` and before `last` that have neither holidays nor exceptions and together less
+    /// working time than `left`. One such week has `each`.
     fn equal_weeks(&self, date: Date, last: Date, left: i64, each: i64) -> i64 {
         let holiday = self.holidays.range(date..).next();
         let exception = self.exceptions.range(date..).next().map(|(day, _)| day);
@@ -240,13 +240,13 @@ impl Calendar {
             .chain(exception)
             .fold(last, |end, day| end.min(*day));
         let days = date.until(end).map_or(0, |span| i64::from(span.get_days()));
-        // Something must be left, since the caller finds the moment itself within one day.
+        // Some working time must remain, because the caller finds the moment itself within one day.
         let enough = (left - 1).checked_div(each);
         (days / 7).min(enough.unwrap_or(i64::MAX))
     }
 
-    /// The number of days to count in one step, from `date` and before `last`, and their working time. The step is the
-    /// most weeks without holidays and exceptions that have less working time than `left`, or else one day. So the time
+    /// The number of days to count in one step, from `date` and before `last`, and their working time. The step is as
+    /// many weeks without holidays and exceptions as have less working time than `left`, or else one day. So the time
     /// to count twenty years depends on the number of holidays and exceptions, not on the number of days.
     fn whole_days(&self, date: Date, last: Date, left: SignedDuration) -> (i64, SignedDuration) {
         let week = self.hours.length();

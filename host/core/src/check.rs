@@ -1,11 +1,11 @@
 //! Checks whether a declared graph can be published and run.
 //!
-//! The command line and the server call the same function, so both refuse the same graphs with the same messages. It
-//! returns every problem, each with a stable code, the place and how to fix it. It reads only the graph: it does not
-//! check whether a group exists or a component answers.
+//! The command line and the server call the same function, so both refuse the same graphs with the same messages. It returns
+//! every problem, each with a stable code, the place and how to fix it. It reads only the graph. It does not check whether a
+//! group exists or a component answers.
 //!
-//! Start with [`check`]. [`names`] checks each item alone, `inputs` what transitions ask for, `words` the texts for people, `shape` each item with its neighbours, `paths` the graph as
-//! a whole.
+//! Start with [`check`]. [`names`] checks each item alone, `inputs` the inputs of transitions, `words` the texts for people, `shape` each item with
+//! its neighbours, `paths` the graph as a whole.
 
 mod inputs;
 pub mod names;
@@ -69,7 +69,7 @@ impl Problem {
         }
     }
 
-    /// What the flow says against its config.
+    /// A problem that the flow reports about its config.
     pub fn of_config(field: &str, message: &str, code: &str) -> Problem {
         Problem::new(
             Problem::CONFIG_INVALID,
@@ -78,7 +78,7 @@ impl Problem {
         )
     }
 
-    /// The problem as authors read it. One with the config has the name of its file.
+    /// The problem in words for authors. A problem with the config has the name of its file.
     pub fn with_file(&self, config: &str) -> String {
         match self.code {
             Problem::CONFIG_INVALID => format!("{config}: {self}"),
@@ -96,9 +96,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Every problem of `graph` as such; empty for a valid graph.
+/// Every problem of `graph` by itself; empty for a valid graph.
 ///
-/// A graph beyond the size limits gets no other check, because their time grows with its size.
+/// A graph beyond the size limits gets no further checks, because the time of the checks grows with the size.
 pub fn check(graph: &Graph) -> Vec<Problem> {
     let mut problems = sizes(graph);
     if problems.is_empty() {

@@ -1,7 +1,7 @@
-//! Checkpoints: the signed root of a tenant's Merkle tree at one size. Somebody who keeps one can detect a later change of
-//! the entries that it covers.
+//! Checkpoints: the signed root of a tenant's Merkle tree at one size. Everybody who keeps a checkpoint can detect a later
+//! change of the entries that it covers.
 //!
-//! A leaf is the digest of an entry's hash, which covers its content, and of the columns that the hash does not cover:
+//! A leaf is a digest of two parts: an entry's hash, which covers the content, and the columns that the hash does not cover:
 //! transaction id, position in the feed and trace context. Signing and storage are elsewhere.
 
 use jiff::Timestamp;

@@ -40,11 +40,11 @@ pub struct PublicEntry {
     pub entity: Entity,
     pub traceparent: Option<String>,
     pub revision: u32,
-    /// What the event tells besides the entry.
+    /// The content of the event that the entry does not have.
     pub context: EventContext,
 }
 
-/// What an outbox row refers to.
+/// The subject of an outbox row.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
@@ -148,8 +148,7 @@ impl CloudEvent {
         }
     }
 
-    /// The event of a tenant's checkpoint. It belongs to no instance, so its key is the nil UUID; the sequence counts
-    /// checkpoints.
+    /// The event of a tenant's checkpoint. It belongs to no instance, so its key is the nil UUID. Its sequence counts checkpoints.
     fn signed(checkpoint: &Checkpoint, naming: &Naming) -> CloudEvent {
         let instance = InstanceId(Uuid::nil());
         let event_type = naming.event_type(checkpoint::EVENT);
@@ -175,8 +174,8 @@ impl CloudEvent {
         }
     }
 
-    /// The event of one recipient's notification. It has no sequence, since the instance counts only entries. Fails only on a
-    /// damaged entry.
+    /// The event of one recipient's notification. It has no sequence, because the instance counts only entries. Fails only on
+    /// a damaged entry.
     pub fn notification(
         notification: &Notification,
         entry: &PublicEntry,
@@ -230,7 +229,7 @@ impl CloudEvent {
         }
     }
 
-    /// Whether it is a tenant's checkpoint and no event of an instance.
+    /// Whether it is a tenant's checkpoint, not an event of an instance.
     pub fn is_checkpoint(&self) -> bool {
         self.instance.0.is_nil()
     }
@@ -269,7 +268,7 @@ impl CloudEvent {
 
 /// The name of an entry's type without the operator's prefix. Fails only on a damaged entry.
 pub fn suffix_of(entry: &PublicEntry) -> Result<String, JsonError> {
-    // Only the name of an event that a flow publishes is in the payload.
+    // Only for an event that a flow publishes, the payload has the name.
     let payload = match entry.kind.as_str() {
         CUSTOM => Node::parse(&entry.payload)?,
         _ => Node::Null,

@@ -121,7 +121,7 @@ macro_rules! lists {
 
 lists!(OpenDeadline, ChildInstance, SignalSubscription);
 
-/// Declares the types of which a column holds the JSON text, made and read as told.
+/// Declares the types that a column holds as JSON text, with the functions that make and read the text.
 macro_rules! texts {
     ($($type:ty as $stored:ty: $value:ident => $column:expr, $text:ident => $read:expr;)*) => {
         $(impl ColumnType for $type {
@@ -146,7 +146,7 @@ texts! {
     Option<Share> as Option<String>:
         share => Column::Json(share.map(|share| Json::of(&share).to_string())),
         text => text.map(|text| serde_json::from_str(&text)).transpose();
-    // Never null, unlike other lists: an empty one is written as such.
+    // Never null, unlike other lists: an empty list is written as an empty array.
     Vec<Candidate> as String:
         candidates => Column::Json(Some(Json::of(candidates).to_string())), text => serde_json::from_str(&text);
     Option<OpenCall> as Option<String>:

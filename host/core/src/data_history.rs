@@ -1,5 +1,4 @@
-//! What each step of an instance changed in its data: the values before and after. It folds events, and of them only those that
-//! carry data.
+//! The changes of each step of an instance to its data: the values before and after. It folds only the events that carry data.
 
 use std::collections::HashMap;
 
@@ -18,7 +17,7 @@ pub struct DataChange {
     pub after: Option<Json>,
 }
 
-/// What one event changed.
+/// The changes of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataStep {
     /// None for the start.
@@ -74,7 +73,7 @@ impl DataHistory {
         Some(DataStep { blind, ..step })
     }
 
-    /// Takes the data of the start as they are: there, a null is a value.
+    /// Takes the data of the start unchanged: in it, a null is a value.
     fn start(&mut self, data: Node) -> Vec<DataChange> {
         let pointers = changed_pointers(&data);
         self.replace(pointers, data)
@@ -119,7 +118,7 @@ fn step(
     })
 }
 
-/// The pointer, or the beginning of it that leads to a value that is no object: the patch replaces that value as a whole.
+/// The pointer, or its beginning that leads to a value that is not an object: the patch replaces that value as a whole.
 fn replaced(data: &Node, mut pointer: String) -> String {
     let mut value = data;
     let mut end = 0;
@@ -143,7 +142,7 @@ fn unescaped(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }
 
-/// The value at a pointer. Patches lead into objects alone, so pointers do, too.
+/// The value at a pointer. Patches change only members of objects, so pointers lead only through objects.
 fn found(data: &Node, pointer: &str) -> Option<Json> {
     let mut value = data;
     for segment in pointer.split('/').skip(1) {
@@ -210,7 +209,7 @@ mod tests {
             changed(&mut history, r#"{"why":"x"}"#),
             [change("/why", Some("null"), Some("\"x\""))]
         );
-        // The same value again is no change, and a null removes.
+        // The same value again is no change. A null removes the member.
         assert_eq!(
             changed(&mut history, r#"{"sum":1.50,"of":{"a/b":null,"c":"x"}}"#),
             [
@@ -223,7 +222,7 @@ mod tests {
             [change("/of/c", Some("\"x\""), Some("\"y\""))]
         );
         assert_eq!(changed(&mut history, "{}"), []);
-        // What becomes an object is replaced as a whole.
+        // A value that becomes an object is replaced as a whole.
         assert_eq!(
             changed(&mut history, r#"{"sum":{"net":1,"tax":2}}"#),
             [change("/sum", Some("1.50"), Some(r#"{"net":1,"tax":2}"#))]

@@ -1,10 +1,10 @@
-//! Explains who may act on a task, in which way, and who is excluded and why. The input is the work and the directory as of
-//! one moment, now or in the past.
+//! Explains who may act on a task and in which way, and who is excluded and why. Its input is the work and the directory as
+//! of one moment, now or in the past.
 //!
-//! A person may not act on work that they, or a person they act for, requested or are excluded from. A person decides, or is
-//! acted for, at most once in one state instance. Own work is for the initiator alone. An owner keeps a task as long as they
-//! could claim it again, for themselves or for the absent person for whom they claimed it, or if it was assigned to them. A
-//! substitute of an absent owner may act, too.
+//! A person may not act on work that they requested or are excluded from. The same holds if they act for such a person. A
+//! person decides, or is acted for, at most once in one state instance. Own work is for the initiator alone. An owner keeps
+//! a task that was assigned to them. Any other owner keeps it as long as they could claim it again, for themselves or for
+//! the absent person for whom they claimed it. A substitute of an absent owner may act, too.
 //!
 //! A [`Judge`] examines a bounded number of claims and absences. Beyond that, [`Eligibility::cut`] says that the answer may be
 //! incomplete.
@@ -46,7 +46,7 @@ pub struct Work {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     pub id: String,
-    /// They got it by assignment, from an operator or by delegation, so they need not be a candidate.
+    /// Whether they got it by assignment, from an operator or by delegation, so that they need not be a candidate.
     pub assigned: bool,
     /// The people on whose behalf they own it. The work belongs to the first.
     pub represented: Vec<String>,
@@ -267,7 +267,7 @@ impl Claim<'_> {
         if let Some(id) = others().find(|id| rules.exclude.contains(id)) {
             return Some(Exclusion::ForExcluded { of: of(id) });
         }
-        // Only the first person's work is done; the substitutes in between may have decided.
+        // The work is that of the first person alone, so the substitutes in between may have decided.
         let first = self.line[0];
         (self.line.len() > 1 && rules.decided.contains(first))
             .then(|| Exclusion::ForDecided { of: of(first) })

@@ -1,4 +1,4 @@
-//! Which events a reader of the feed asks for.
+//! The filter of a reader of the feed.
 
 use uuid::Uuid;
 
@@ -6,7 +6,7 @@ use super::cloudevent::{PublicEntry, suffix_of};
 use super::event::is_blind;
 use super::subscription::Patterns;
 
-/// What a filter looks at of an event.
+/// The parts of an event that a filter compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFacts {
     /// The type below the operator's prefix. Empty for a damaged entry.
@@ -50,12 +50,12 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Whether it lets every event pass.
+    /// Whether every event matches.
     pub fn is_open(&self) -> bool {
         *self == EventFilter::default()
     }
 
-    /// Whether the event is asked for.
+    /// Whether the event matches.
     pub fn matches(&self, event: &EventFacts) -> bool {
         let is = |asked: &Option<String>, value: &str| {
             asked.as_deref().is_none_or(|asked| asked == value)

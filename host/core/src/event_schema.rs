@@ -70,7 +70,7 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,
-    /// Always stored, `null` if there is none. It is absent for consumers then.
+    /// Always stored, as `null` if there is none. Then it is absent for consumers.
     OrNull,
     Sometimes,
 }

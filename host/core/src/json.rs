@@ -1,9 +1,9 @@
 //! Canonical JSON text.
 //!
 //! A replay must show flow logic the same bytes as the original command, and the audit chain covers bytes. So JSON is
-//! converted to canonical form at the boundary - members sorted by name, no white space, the text of numbers kept - and
-//! that text is stored, hashed and passed on. Text that PostgreSQL or another reader would refuse or read differently is
-//! refused here, with its JSON Pointer: NUL, lone surrogates, a member named twice, a name that a reader reserves.
+//! converted to canonical form at the boundary: members sorted by name, no white space, the text of numbers kept. That
+//! text is stored, hashed and passed on. This module refuses text that PostgreSQL or another reader would refuse or read
+//! differently, and names its JSON Pointer: NUL, lone surrogates, a member named twice, a name that a reader reserves.
 
 mod canonical;
 mod members;
@@ -27,8 +27,8 @@ pub const DEPTH_MAX: usize = 64;
 /// How deep they may nest in documents of the host that contain external ones, such as payloads and evidence. Other
 /// parsers stop at 128.
 const COMPOSED_DEPTH_MAX: usize = DEPTH_MAX + 32;
-/// The struct name under which `serde_json`'s `RawValue` serialises text that is JSON already. A `RawValue` itself could be
-/// created only by parsing the text again.
+/// The struct name under which `serde_json`'s `RawValue` serialises text that is JSON already. To create a `RawValue`
+/// itself, the text would have to be parsed again.
 const RAW: &str = "$serde_json::private::RawValue";
 
 /// A JSON text in canonical form.
@@ -42,7 +42,7 @@ pub struct JsonError {
     /// JSON Pointer to the value concerned.
     pub pointer: String,
     pub detail: String,
-    /// Line and column at which reading stopped, from 1, if that is the place to mend.
+    /// Line and column at which reading stopped, from 1, if that is the place to correct.
     pub place: Option<(usize, usize)>,
 }
 
@@ -52,7 +52,7 @@ pub fn escaped(name: &str) -> String {
 }
 
 impl JsonError {
-    /// What is wrong, and where in the text.
+    /// The error with its place in the text.
     pub fn located(&self) -> String {
         match self.place {
             Some((line, column)) => format!("{} (line {line}, column {column})", self.detail),

@@ -5,7 +5,7 @@
 //!
 //! It may use crates that compute, and `wrkflw-fault`; a test has the list. Every other crate of the host except
 //! `wrkflw-runtime` may use it. The SDK runs it in the tests of flows, without the features `schema` and `subscriptions`:
-//! they take long to compile, and an execution does not need them.
+//! these take long to compile, and an execution does not need them.
 //!
 //! Reading order: [`ids`], [`json`], [`graph`] (declared by a definition), [`instance`] (one run), [`answer`] (the
 //! answers of flow logic), [`event`], [`execution`] (one command, from its checks to its events).

@@ -36,7 +36,7 @@ pub struct Lookup {
     /// People for whom the absent people they may act for are needed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub stand_ins_of: BTreeSet<String>,
-    /// People one of whom is to be given a task, so that their work is needed.
+    /// The people of whom one is to get a task, so that their work is needed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workloads: Option<WorkloadsOf>,
 }
@@ -51,7 +51,7 @@ pub struct WorkloadsOf {
     pub state: String,
     /// The instance whose own tasks are not counted: the execution knows them better.
     pub besides: InstanceId,
-    /// Up to how many open tasks of a person are counted; 0 if they are not needed.
+    /// The limit of the counted open tasks of a person; 0 if the count is not needed.
     pub open_max: u32,
 }
 
@@ -59,7 +59,7 @@ pub struct WorkloadsOf {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workload {
-    /// How many open tasks the person owns in the tenant, counted as far as the question asks.
+    /// How many open tasks the person owns in the tenant, counted up to the limit in the question.
     pub open: u32,
     /// When the person was last given a task of this definition in this state.
     #[serde(skip_serializing_if = "Option::is_none", default)]

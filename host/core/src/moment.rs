@@ -1,7 +1,7 @@
 //! Timestamps from callers, limited to years of four digits, which URLs, JSON and the database all support.
 //!
 //! Every external timestamp is parsed here, so that one rule applies. The library's parser also accepts signed years of
-//! six digits, and its debug assertions fail just before its first year.
+//! six digits. Its debug assertions fail just before its first year.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Who is notified of which event: a pure function from a public entry to its notifications.
+//! The recipients of notifications: a pure function from a public entry to its notifications.
 //!
 //! The id of a notification is derived from the event and the recipient, so a notifier that reads an entry twice creates the
 //! same notification. An entry of an older host may lack members: recipients that cannot be read from it are skipped.
@@ -136,7 +136,7 @@ pub fn of(entry: &PublicEntry, requesters: &[String]) -> Result<Vec<Notification
         return Ok(Vec::new());
     };
     if let (Kind::StatusChanged | Kind::Mention, Some(actor)) = (kind, &entry.actor) {
-        // They know.
+        // The actor knows of the event already.
         recipients.remove(&Recipient::User(actor.clone()));
     }
     let task = &payload["task"];
@@ -176,7 +176,7 @@ fn recipients(
             Value::Null => (Kind::AssignmentCreated, all(&payload["task"]["candidates"])),
             owner => (Kind::AssignmentCreated, all(owner)),
         },
-        // An escalation tells of it before.
+        // An escalation has notified them before.
         "TASK_REROUTED" if payload["step"] == "manager" || payload["step"] == "fallback" => {
             return None;
         }
@@ -187,7 +187,7 @@ fn recipients(
         "TASK_REMINDED" => (Kind::TimeoutWarning, all(&payload["recipients"])),
         "TASK_ESCALATED" => {
             let (from, to) = (all(&payload["from"]), all(&payload["to"]));
-            // Whoever keeps the work is not told that others get it, too.
+            // People who keep the work are not notified that others get it, too.
             let told = if to.is_empty() {
                 from
             } else {

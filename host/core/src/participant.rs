@@ -14,7 +14,7 @@ pub const READ_ALL: &str = "instance:read-all";
 /// The kind of a participant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A person: a requester, a candidate, an owner, or who decided, was acted for, or was mentioned.
+    /// A person: a requester, a candidate, an owner, or somebody who decided, was acted for, or was mentioned.
     User,
     /// A group to which a task was offered. Its members see the instance while they are members.
     Group,
@@ -52,8 +52,8 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// From the instance alone: without managers, people who gave a task back, and people who were only mentioned. The database has
-    /// these.
+    /// The circle from the instance alone. It lacks managers, people who gave a task back, and people who were only mentioned. The
+    /// database has these.
     pub fn of(instance: &Instance) -> Circle {
         let mut circle = Circle {
             observers: instance.observers.clone(),
@@ -88,9 +88,9 @@ impl Circle {
     }
 }
 
-/// The participants whom a change of a restricted instance with these events by this person adds: those whom the instance names, and those whom a comment
-/// mentions. Nobody ceases to be one: who has given a task back still sees the instance. Nobody becomes one by their own mention:
-/// who sees the instance for a time, as a member of a group, would see it for good.
+/// The participants that a change of a restricted instance with these events by this person adds: the people and groups that the instance names, and
+/// the people whom a comment mentions. Nobody ceases to be a participant: a person who has given a task back still sees the instance. Nobody becomes
+/// a participant by their own mention: otherwise a person who sees the instance for a time, as a member of a group, could see it for good.
 pub fn joining(
     before: Option<&Instance>,
     after: &Instance,
@@ -111,7 +111,7 @@ pub fn joining(
     now.filter(|one| !known.contains(one)).collect()
 }
 
-/// Everybody whom the instance names; nobody if the whole tenant sees it.
+/// Everybody whom the instance names; nobody if everybody of the tenant sees it.
 fn named(instance: &Instance) -> BTreeSet<Participant> {
     let Some(observers) = &instance.observers else {
         return BTreeSet::new();
@@ -137,7 +137,7 @@ fn named(instance: &Instance) -> BTreeSet<Participant> {
     named
 }
 
-/// The owner of a task, who decided it, and for whom.
+/// The owner of a task, the decider, and the person for whom they decided.
 fn people(task: &Task) -> [Option<&str>; 3] {
     match &task.status {
         TaskStatus::Pending => [None; 3],

@@ -1,4 +1,4 @@
-//! Why a change of the directory is refused: the field that is wrong, and a message that says how to fix it.
+//! Why a change of the directory is refused: the invalid field, and a message that says how to fix it.
 
 use jiff::Timestamp;
 
@@ -64,7 +64,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// JSON Pointer to the field that is wrong.
+    /// JSON Pointer to the invalid field.
     pub fn pointer(&self) -> &'static str {
         match self {
             Refusal::OwnManager

@@ -57,8 +57,8 @@ pub enum Rejection {
     /// `If-Match` named another revision.
     #[error("the revision is {current}, not {given}")]
     Stale { given: u32, current: u32 },
-    /// Another running instance is about the same entity: one of the same definition, or one of another, of which either is
-    /// the only one about its entity.
+    /// Another running instance is about the same entity: an instance of the same definition, or of any definition if
+    /// either of the two is sole per entity.
     #[error("{} already runs about this entity{}", which(*.running), started_by(.started.as_ref()))]
     AlreadyRunning {
         /// None for callers who do not see it.

@@ -1,8 +1,8 @@
-//! One instance in memory, with a directory, a time and ids of its own: what tests of flows are run with.
+//! One instance in memory, with a directory, a time and ids of its own, for the tests of flows.
 //!
 //! A [`World`] runs commands as a host does, without its database. The tests of the SDK and scenario files both use it, with
-//! another [`Logic`] each: the flow's own code, or its component. It has no rules of its own: it selects the task or deadline
-//! that a test means, is the execution's directory, and moves the time.
+//! another [`Logic`] each: the flow's own code, or its component. It has no rules of its own. It selects the task or deadline
+//! that a test means, answers the execution's questions to the directory, and moves the time.
 
 mod directory;
 mod time;
@@ -34,10 +34,10 @@ use super::version::Version;
 
 /// Answers the questions of an execution.
 pub trait Logic {
-    /// The answer of the flow. The error says what a host does not accept of it.
+    /// The answer of the flow. The error says why a host does not accept it.
     fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String>;
 
-    /// The flow refused the last trigger, which had no caller: its effects are undone.
+    /// Called when the flow refused the last trigger, which had no caller, and its effects are undone.
     fn undone(&mut self) {}
 }
 
@@ -231,7 +231,7 @@ impl World {
     }
 }
 
-/// The version that publishing makes of a graph and its config. The error is what a host does not publish.
+/// The version that publishing makes of a graph and its config. The error says why a host does not publish it.
 pub fn version(reference: VersionRef, config: Json, graph: Graph) -> Result<Version, Vec<Problem>> {
     let problems = check::check(&graph);
     if !problems.is_empty() {

@@ -147,8 +147,7 @@ pub enum Bound {
 }
 
 impl UntypedCondition {
-    /// Splits a value. Without an operator it means equality, so a value that begins like a type or an operator needs the prefix
-    /// `eq:`.
+    /// Splits a value. Without an operator, it means equality. So a value that begins like a type or an operator needs the prefix `eq:`.
     pub fn parse(attribute: &str, text: &str) -> UntypedCondition {
         let typed = text
             .split_once(':')

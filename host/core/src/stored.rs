@@ -1,8 +1,8 @@
 //! The parser for tagged records (events and commands) in the audit.
 //!
 //! Serde reads a tagged enum through a buffer that loses the text of numbers. But data and input must stay the same byte for
-//! byte, or a replay would show flow logic different facts. So a record is split into its members first, and each is parsed from
-//! its own text.
+//! byte. Otherwise a replay would show flow logic different facts. So a record is first split into its members, and each member
+//! is parsed from its own text.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! The rules for webhook subscriptions: event types and target URLs.
 //!
-//! A URL comes from outside and is called from inside the operator's network. So its text is checked when a subscription is
-//! made, and the addresses that its host name resolves to are checked at each call. The calls themselves are elsewhere.
+//! A URL comes from outside, and the host calls it from inside the operator's network. So the text of a URL is checked when
+//! a subscription is made. The addresses of its host name are checked at each call. The calls themselves are elsewhere.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

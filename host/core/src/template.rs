@@ -1,9 +1,8 @@
 //! Templates for people: the title and the summary of an instance, from its entity and its data.
 //!
 //! A template is text with placeholders. `{/customer/name}` is a value of the data by its JSON Pointer, `{entityType}` and
-//! `{entityId}` name the entity, and `{{` and `}}` are braces. A text is shown as it is; a number or boolean as JSON has it. What
-//! is missing or null, and any list or object, is the empty text. The result is one line without control characters. If there is
-//! nothing in it, there is none.
+//! `{entityId}` name the entity, and `{{` and `}}` are braces. A text is shown unchanged, a number or boolean as in JSON. A missing
+//! value, null, a list or an object is the empty text. The result is one line without control characters. An empty result is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,7 @@ pub struct Templates {
     summary: Option<Template>,
 }
 
-/// What people are shown of an instance.
+/// The texts by which people recognise an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Labels {
     pub title: Option<String>,
@@ -205,7 +204,7 @@ fn found<'a>(data: &'a Node, segments: &[String]) -> Option<&'a Node> {
     })
 }
 
-/// One line that is being written: white space is one blank, and what is not plain is replaced.
+/// One line that is being written. White space becomes one blank, and characters that are not plain are replaced.
 #[derive(Default)]
 struct Line {
     text: String,

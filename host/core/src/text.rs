@@ -1,4 +1,4 @@
-//! Text for logs, terminals and answers: text from guests, escaped, and numbers of things.
+//! Text for logs, terminals and answers: escaped text from guests, and numbers with their nouns.
 
 /// Keeps letters, digits, ASCII punctuation and spaces, escapes the rest, and cuts after `chars_max` characters of `text`.
 pub fn tame(text: &str, chars_max: usize) -> String {

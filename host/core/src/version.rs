@@ -20,7 +20,7 @@ pub struct Version {
     pub templates: Templates,
 }
 
-/// The settings of a version, with the digest of their text: the evidence of every command has it.
+/// The settings of a version, with the digest of their text. The evidence of every command has this digest.
 #[derive(Debug, Clone)]
 pub struct Config {
     json: Json,

@@ -1,4 +1,4 @@
-//! Checks of what transitions ask for: the schemas of their inputs, and the rules for comments.
+//! Checks the inputs of transitions: their schemas, and the rules for comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(super) fn sizes(graph: &Graph, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks the input schemas, of which equal ones are checked once, and the rules for comments.
+/// Checks the input schemas, each different one once, and the rules for comments.
 pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     for transition in &graph.transitions {
         senders(transition, problems);
@@ -62,7 +62,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A rule for comments needs a decision, and a schema needs somebody who is told what is wrong with the input.
+/// A rule for comments needs a decision. A schema needs a sender who gets the violations of the input.
 fn senders(transition: &Transition, problems: &mut Vec<Problem>) {
     let at = place(&transition.source, &transition.trigger);
     let has_any = |of: &[FiredBy]| of.iter().any(|by| transition.by.contains(by));

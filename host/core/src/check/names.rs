@@ -1,7 +1,7 @@
-//! Checks of the name and texts of each declared item: their form, their length, and that no name is declared twice.
+//! Checks the name and texts of each declared item: their form, their length, and that no name is declared twice.
 //!
 //! Names appear in URLs, event payloads, diagrams and logs, so they have strict patterns. Titles are for people: they may
-//! use any script, but no control characters and none that override the direction of text.
+//! use any script, but no control characters and no characters that override the direction of text.
 
 use std::collections::BTreeSet;
 

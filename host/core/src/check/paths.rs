@@ -1,5 +1,5 @@
-//! Checks of the graph as a whole: every state can be reached, and a terminal state can be reached from every state. Whether a
-//! join has branches to join is not known here: any trigger may let a branch begin beside a state that goes on.
+//! Checks of the graph as a whole: every state can be reached, and a terminal state can be reached from every state. This
+//! module cannot know whether a join has branches to join: any trigger may let a branch begin beside a state that goes on.
 //!
 //! Edges to undeclared states are skipped, since [`super::shape`] reports them.
 

@@ -110,7 +110,7 @@ pub fn sound(states_max: usize, extra: usize) -> impl Strategy<Value = Graph> {
     })
 }
 
-/// Graphs of any shape, with so few names that they are often connected.
+/// Graphs of any shape, with so few names that their states are often connected.
 pub fn any() -> impl Strategy<Value = Graph> {
     let name = || prop::sample::select(vec!["A", "B", "C", "D", "", "b d", "\u{202e}"]);
     let kind = prop_oneof![

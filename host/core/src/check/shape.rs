@@ -1,5 +1,5 @@
-//! Checks of each state and transition with its neighbours: transitions begin and end at declared states, the kind of their
-//! state allows the sources that fire them, and every state except terminal ones has a transition.
+//! Checks each state and transition with its neighbours. Transitions begin and end at declared states. The kind of a state
+//! allows the sources that fire its transitions. Every state except terminal ones has a transition.
 //!
 //! [`super::paths`] checks longer paths.
 
@@ -10,7 +10,7 @@ use super::names::{place, shown};
 use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::shown::BRANCHES_MAX;
 
-/// Transitions that leave one state. Each task of a list shows those that a decision fires.
+/// Transitions from one state. Each task of a list shows the transitions that a decision fires.
 pub(super) const WAYS_MAX: usize = 50;
 
 /// Checks each state and each transition against its neighbours.
@@ -29,7 +29,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A list of separate states names at least two, each once. People other than the requesters decide in each of them.
+/// A list of separate states names at least two states, each once. People other than the requesters decide in each of them.
 fn separate(graph: &Graph, at: &str, list: &[String], problems: &mut Vec<Problem>) {
     if list.len() < 2 {
         problems.push(Problem::new(
@@ -69,7 +69,7 @@ fn separate(graph: &Graph, at: &str, list: &[String], problems: &mut Vec<Problem
     }
 }
 
-/// What may fire the triggers of a state of this kind.
+/// The sources that may fire the triggers of a state of this kind.
 fn sources_of(kind: &StateKind) -> &'static [FiredBy] {
     match kind {
         StateKind::Task => &[FiredBy::Decision, FiredBy::Signal, FiredBy::Deadline],

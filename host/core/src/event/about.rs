@@ -1,4 +1,4 @@
-//! What an event is about: the state and the task that its payload names.
+//! The subject of an event: the state and the task that its payload names.
 
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ pub struct About {
 }
 
 impl About {
-    /// Reads them from a stored payload. A damaged one names none.
+    /// Reads them from a stored payload. A damaged payload names none.
     pub fn of(kind: &str, payload: &str) -> About {
         members(payload).map_or_else(|_| About::default(), |all| About::among(kind, &all))
     }

@@ -1,5 +1,5 @@
 //! The macro that declares the events. One list generates each event's type, its stored form and the parser for it, and the
-//! schema for consumers. What is known of some of them alone follows: their task, and who delegated it to whom.
+//! schema for consumers. The properties of only some events follow: the task, and who delegated it to whom.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
@@ -7,10 +7,9 @@ use serde_json::value::RawValue;
 use super::Event;
 use crate::ids::TaskId;
 
-/// Declares the events. Each is `public` or `internal`: consumers see the public ones, and of these only the members with
-/// `#[public("name")]`, under that name and with their documentation. `#[public("name", Shape)]` publishes another shape than
-/// that of the member's type. A member with a `#[serde(...)]` rule is left out when it is empty; any other member of type
-/// `Option` is then null.
+/// Declares the events. Each is `public` or `internal`. Consumers see the public events, and of these only the members with
+/// `#[public("name")]`, under that name and with their documentation. `#[public("name", Shape)]` publishes another shape than that
+/// of the member's type. An empty member with a `#[serde(...)]` rule is left out. Any other empty member of type `Option` is null.
 macro_rules! events {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! What an event tells of the decisions that a blind state hid.
+//! The parts of an event about decisions that a blind state hid.
 
 use jiff::Timestamp;
 

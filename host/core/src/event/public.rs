@@ -1,7 +1,7 @@
-//! What consumers see of an event: only what its declaration names as public.
+//! The parts of an event that consumers see: only the members that its declaration names as public.
 //!
-//! The functions work on the stored text, so that numbers keep their text. A member that the declaration does not name is not
-//! published, and neither is any of a type that this host does not know.
+//! The functions work on the stored text, so that numbers keep their text. Members that the declaration does not name, and
+//! events of a type that this host does not know, are not published.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::template::Labels;
 pub const CUSTOM: &str = "CUSTOM";
 /// The annotation by which the schema of an input declares a field public.
 const IS_PUBLIC: &str = "x-public";
-/// Maximum number of data pointers in one event. More changes are told by the members that contain them.
+/// Maximum number of data pointers in one event. For more changes, pointers to the members that contain them are given.
 const POINTERS_MAX: usize = 100;
 
 /// The texts of a definition version that events carry, and the input fields that it declares public.
@@ -81,7 +81,7 @@ fn public_fields(schema: &Json) -> Vec<String> {
     public.map(|(name, _)| name).collect()
 }
 
-/// What an event tells besides its entry: as it was at that time.
+/// The content of an event that its entry does not have, as at the time of the event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventContext {
     /// The title and the summary of the instance.
@@ -102,7 +102,7 @@ pub fn type_suffix(kind: &str, custom_name: Option<&str>) -> String {
     }
 }
 
-/// The public members of an entry, sorted by name, and what it is about. Absent is what has no value.
+/// The public members of an entry, sorted by name, and its subject. Members without a value are absent.
 pub fn published<'a>(
     kind: &str,
     payload: &'a str,
@@ -128,14 +128,14 @@ pub fn published<'a>(
     Ok((own, about))
 }
 
-/// Whether the entry is a decision that is hidden until its state ends, or tells what such a decision did.
+/// Whether the entry is a decision that is hidden until its state ends, or an effect of such a decision.
 pub fn is_blind(kind: &str, payload: &str) -> bool {
     match kind {
         // The first member of the canonical text, since names are sorted.
         "DECISION_RECORDED" | "STATE_ENTERED" | "STATE_CANCELLED" | "TASK_RELEASED" => {
             payload.starts_with(r#"{"blind":true,"#)
         }
-        // Behind the attributes, of which the text alone does not say where they end.
+        // It comes behind the attributes, and the text alone does not show where these end.
         "STATE_CONTINUED" if payload.contains(r#""blind":true"#) => {
             let all = members(payload).unwrap_or_default();
             all.iter()
@@ -145,7 +145,7 @@ pub fn is_blind(kind: &str, payload: &str) -> bool {
     }
 }
 
-/// Whether a blind entry of this kind tells the public member. What the flow did with a decision is told, the decision is not.
+/// Whether a blind entry of this kind discloses the public member. It discloses the effects of a decision, not the decision.
 fn tells(kind: &str, member: &str) -> bool {
     match kind {
         "DECISION_RECORDED" => matches!(member, "blind" | "stateName"),
@@ -164,7 +164,7 @@ struct View<'v> {
 type Declared = [Option<crate::event_schema::Member>];
 
 impl View<'_> {
-    /// The declared ones of the stored members, under their public names.
+    /// The declared members among the stored ones, under their public names.
     fn record<'a>(
         &self,
         declared: &Declared,
@@ -239,7 +239,7 @@ fn object(members: &[Member<'_>]) -> String {
     Json::of_members(members).to_string()
 }
 
-/// JSON Pointers to what a merge patch changes, sorted. The whole document is the empty pointer.
+/// JSON Pointers to the values that a merge patch changes, sorted. The empty pointer is the whole document.
 pub fn changed_pointers(patch: &Node) -> Vec<String> {
     for depth in [usize::MAX, 1, 0] {
         let mut found = Vec::new();

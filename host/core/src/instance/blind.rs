@@ -1,4 +1,4 @@
-//! What tells of a hidden decision besides itself: the trigger and the person that led to another state instance, or ended one.
+//! The facts that would reveal a hidden decision: the trigger and the person that led to another state instance, or ended one.
 //!
 //! A decision is hidden while the blind state in which it was made is active.
 

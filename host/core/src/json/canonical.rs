@@ -1,7 +1,7 @@
 //! Converts JSON text to canonical form in one pass, without a tree.
 //!
-//! A command writes and reads a dozen documents, so this is fast: the output is written as the text is read, and only an
-//! object with unsorted members is rewritten. It accepts and refuses the same as [`super::node::parse`].
+//! A command writes and reads a dozen documents, so this is fast: it writes the output while it reads the text, and
+//! rewrites only objects with unsorted members. It accepts and refuses the same texts as [`super::node::parse`].
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};

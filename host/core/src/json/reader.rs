@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{JsonError, escaped};
 
-/// The prefix of member names that `serde_json` reserves for raw text and numbers of arbitrary precision. It would read an
-/// object with such a member as another value.
+/// The prefix of member names that `serde_json` reserves for raw text and numbers of arbitrary precision. `serde_json`
+/// would read an object with such a member as another value.
 const RESERVED: &str = "$serde_json::private::";
 
 /// One segment of the path from the top to the current value.
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether other parsers can read the number as a finite float. A number of few digits without an exponent always can be.
+/// Whether other parsers can read the number as a finite float. They always can for a few digits without an exponent.
 fn is_finite(text: &str) -> bool {
     let is_plain = text.len() <= 300 && !text.bytes().any(|byte| byte == b'e' || byte == b'E');
     is_plain || text.parse().is_ok_and(f64::is_finite)

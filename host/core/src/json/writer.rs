@@ -1,7 +1,7 @@
 //! Serialises values directly to canonical text, without a tree and without parsing the text again.
 //!
-//! Members are written in the order in which they come, and an object with unsorted members is rewritten when it ends.
-//! A value that [`super::Json::parse`] would refuse is an error here, too.
+//! It writes members in the order in which they come, and rewrites an object with unsorted members at its end. A value that
+//! [`super::Json::parse`] would refuse is an error here, too.
 
 mod serializer;
 
@@ -31,7 +31,7 @@ thread_local! {
 
 /// The canonical form of `value`.
 pub(super) fn write(value: &(impl Serialize + ?Sized)) -> Result<Box<str>, Unfit> {
-    // A value that is written inside another one finds no buffers, and has its own.
+    // A value that is written while another one is being written finds no buffers here, and makes its own.
     let mut writer = KEPT.take().unwrap_or_else(Writer::new);
     value.serialize(&mut writer)?;
     let text = Box::from(writer.out.as_str());
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// Keeps the buffers of a complete document, unless they are long. A failed one leaves nothing behind.
+    /// Keeps the buffers of a complete document, unless they are long. A failed document leaves none.
     fn keep(mut self) {
         let bytes = self.out.capacity() + self.unsorted.capacity();
         let of_members = self.members.capacity() * size_of::<Member>();

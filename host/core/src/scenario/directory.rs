@@ -1,7 +1,7 @@
 //! The directory of a scenario: people, groups, absences and calendars.
 //!
-//! It has what the test sets. A group without given members has unknown members. In a calendar that is not set, all time is
-//! working time. It remembers to whom the host gave tasks.
+//! It has the values that the test sets. If a test does not set the members of a group, they are unknown. In a calendar
+//! that is not set, all time is working time. The directory remembers to whom the host gave tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,12 +41,12 @@ struct Person {
     open: u32,
     /// When they were last given a task, by the name of its state. The empty name stands for tasks of other instances.
     given: BTreeMap<String, Timestamp>,
-    /// Absent at all times. [`Directory::absences`] has those who are absent for a time.
+    /// Whether they are always absent. [`Directory::absences`] has the people who are absent for a time.
     absent: bool,
 }
 
 impl Directory {
-    /// The members of the group are known. Without one, it is empty.
+    /// Makes the members of the group known. A group without members is then empty.
     pub fn knows(&mut self, group: &str) {
         self.known.insert(group.to_owned());
     }
@@ -73,7 +73,7 @@ impl Directory {
         self.person(user).manager = manager.map(str::to_owned);
     }
 
-    /// Somebody owns so many open tasks of other instances.
+    /// Sets how many open tasks of other instances somebody owns.
     pub fn owns(&mut self, user: &str, tasks: u32) {
         self.person(user).open = tasks;
     }
@@ -100,7 +100,7 @@ impl Directory {
         self.calendars.insert(name.to_owned(), settings);
     }
 
-    /// Somebody as they act now: in place of `absent`, if that is named, and of those whom they substitute.
+    /// Somebody as an actor now: for `absent`, if that is given, and for the people whom they substitute.
     pub fn actor(&self, user: &str, absent: Option<&str>, now: Timestamp) -> Actor {
         let person = self.people.get(user).cloned().unwrap_or_default();
         let named = absent.map(|absent| self.stand_in(absent, None, &[]));
@@ -115,7 +115,7 @@ impl Directory {
         }
     }
 
-    /// What a host would find.
+    /// The findings of a host.
     pub fn found(&self, lookup: &Lookup, now: Timestamp) -> Findings {
         let manager = |user: &String| {
             let manager = self.people.get(user)?.manager.clone()?;

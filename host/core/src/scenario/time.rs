@@ -1,4 +1,4 @@
-//! Time in a scenario: which deadline passes next, and when an absence begins or ends. The execution determines what it does.
+//! Time in a scenario: which deadline passes next, and when an absence begins or ends. The execution determines the effects.
 
 use jiff::Timestamp;
 

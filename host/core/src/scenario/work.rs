@@ -6,7 +6,7 @@ use crate::ids::{StateId, TaskId};
 use crate::instance::{ChildInstance, Instance, OpenCall, StateInstance, Task};
 use crate::rejection::Rejection;
 
-/// What a test says of the task or state that it means. Without a word, any will do.
+/// A test's description of the task or state that it means. Without any member, every task or state matches.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meant<'a> {
     /// The name of the state.
@@ -19,7 +19,7 @@ pub struct Meant<'a> {
     pub absent: Option<&'a str>,
 }
 
-/// Why there is nothing that somebody can do.
+/// Why somebody cannot work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unworked {
     /// There is no such task.
@@ -40,7 +40,7 @@ impl Meant<'_> {
         self.absent.is_none() || self.absent == for_whom
     }
 
-    /// The tasks that it may be: open ones, with those of the person first. If there is none, the last closed one.
+    /// The matching tasks: open ones, those of the person first. If there are none, the last closed one.
     fn tasks(&self, instance: &Instance, user: &str) -> Vec<TaskId> {
         let here = |state: &&StateInstance| self.is(state);
         let labelled = |task: &&Task| self.label.is_none_or(|label| task.label == label);

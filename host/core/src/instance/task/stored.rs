@@ -87,7 +87,7 @@ impl TryFrom<StoredTask> for Task {
 pub(crate) struct StoredCandidate {
     r#type: CandidateType,
     id: String,
-    /// Of a member only.
+    /// Only for a member.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     group: Option<String>,
 }
