@@ -140,7 +140,7 @@ pub struct Shared {
     pub tracker: TaskTracker,
     /// The event streams of this host.
     streams: Arc<Streams>,
-    /// Numbers of tenants by name. They expire, because another tenant may get the same number after a loss of data.
+    /// Numbers of tenants by name. They expire, because after a loss of data another tenant may get the same number.
     tenants: Arc<Lru<String, TenantId>>,
 }
 
@@ -204,7 +204,7 @@ impl App {
         self.with(|app| app.admission = admission)
     }
 
-    /// For routes that make requests to the API themselves: with places of their own.
+    /// The same for routes that make requests to the API themselves, with places of their own.
     #[must_use]
     pub fn beside(&self) -> App {
         let admission = self.admission.beside();
@@ -217,7 +217,7 @@ impl App {
         self.with(|app| app.draining = draining)
     }
 
-    /// The caller that the value of an `Authorization` header names, and the moment at which its token expires.
+    /// The caller in the value of an `Authorization` header, and the moment at which the token expires.
     pub async fn identify(
         &self,
         authorization: Option<&str>,

@@ -1,8 +1,8 @@
 //! Admission: limits the requests in flight and the requests that wait for a place, and refuses the rest.
 //!
-//! Requests that cannot begin soon are refused at once, so that admitted ones are answered in time and memory stays
-//! bounded. A request releases its place when its response begins; streams hold none. Probes and metrics need no
-//! place, because operators need them most under overload.
+//! Requests that cannot begin soon are refused at once, so that admitted requests are answered in time and memory stays
+//! bounded. A request releases its place when its response begins. Streams hold no place. Probes and metrics need no place,
+//! because operators need them most under overload.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -86,8 +86,8 @@ impl Admission {
         }))
     }
 
-    /// Another one with the same limits, for routes that make requests to the API themselves. If both shared the places, all could be
-    /// taken by requests that wait for one. A shutdown waits for the requests of both.
+    /// Another admission with the same limits, for routes that make requests to the API themselves. If both shared the places,
+    /// requests that wait for a place could hold all of them. A shutdown waits for the requests of both.
     #[must_use]
     pub fn beside(&self) -> Admission {
         let Parts {
@@ -178,7 +178,7 @@ pub(super) async fn admit<F: Future<Output = Response>>(
     let admission = &app.admission;
     // Count the request before the check for a shutdown: either the shutdown waits for it, or it sees the shutdown.
     let _counted = admission.0.requests.token();
-    // The page that makes a request itself was admitted before, and may need several.
+    // The page that makes this request was admitted before, and may need several requests.
     let is_of_page = request.extensions().get::<Vouched>().is_some();
     if app.cancel.is_cancelled() && !is_of_page {
         return Problem::new("unavailable", "this host is shutting down").into_response();
@@ -219,7 +219,7 @@ fn may_write(request: &Request) -> bool {
     !is_dry && !only_reads(request)
 }
 
-/// Refuses a request for which this host has no place, and counts it by the limit that it met.
+/// Refuses a request for which this host has no place, and counts it by the limit that was reached.
 pub fn overloaded(reason: &'static str, detail: &str) -> Problem {
     metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
     Problem::new("overloaded", detail)

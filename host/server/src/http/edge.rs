@@ -65,7 +65,7 @@ impl Edge {
 }
 
 /// The steps before a route that another crate serves beside the API, such as a page: the checks of the head, a place of
-/// `app.admission`, and the limit of a slow body. The caller limits the body's size and answers a panic.
+/// `app.admission`, and the limit of a slow body. The caller must limit the body's size and answer a panic.
 pub async fn beside(State(app): State<App>, request: Request, next: Next) -> Response {
     layers::checked(request, |request| {
         admission::admit(&app, request, |request| {
@@ -75,7 +75,7 @@ pub async fn beside(State(app): State<App>, request: Request, next: Next) -> Res
     .await
 }
 
-/// Limits the size and the slowness of the body, and makes a panic a response.
+/// Limits the size and the slowness of the body, and turns a panic into a response.
 async fn guarded(mut routes: Router, app: &App, request: Request) -> Response {
     let answered = AssertUnwindSafe(async {
         let mut request = pace::keep(app.pace, request);

@@ -114,7 +114,7 @@ event_query! {
     }
 }
 
-/// The types that a query asks for, with or without the operator's prefix.
+/// The requested types, given with or without the operator's prefix.
 fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, Problem> {
     let Some(asked) = asked else {
         return Ok(None);
@@ -249,8 +249,8 @@ pub(super) async fn stream(
     let filter = query.filter(&app.naming)?;
     let place = app.streams.places.take(who.tenant, &who.subject);
     let place = place.map_err(full)?;
-    // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor it
-    // reads only where the end is.
+    // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor,
+    // it reads only the end of the feed.
     let batch = after.map_or(0, |_| live::BATCH);
     let first = read(&app, who.tenant, after, batch, &filter).await?;
     let start = after.unwrap_or(first.horizon);

@@ -36,7 +36,7 @@ pub struct Vouched {
     pub until: Timestamp,
 }
 
-/// What says who the caller is.
+/// The proof of who the caller is.
 enum Credential {
     Header(Option<String>),
     Vouched(Vouched),
@@ -128,10 +128,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.to_str().is_ok_and(is_json));
-        // The tenant is known, because all routes extract the caller before the body.
+        // The tenant is known here, because all routes extract the caller before the body.
         let tenant = request.extensions().get::<TenantId>().copied();
         let tenant = tenant.unwrap_or(TenantId(0));
-        // If the body's size is known, it need not be received.
+        // If the body's size is known, the host refuses it without receiving it.
         if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
             return Err(too_large());
         }
@@ -386,8 +386,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 /// The parameters that take several values.
 pub const SEVERAL: [&str; 2] = ["fields", "include"];
 
-/// The query with all values of such a parameter in one, if one is repeated. Many generated clients repeat a parameter that has several
-/// values, although the document says that commas separate them.
+/// The query with all values of a repeated parameter joined to one. Many generated clients repeat a parameter that has several values,
+/// although the document says that commas separate them.
 fn joined(query: &str) -> Option<String> {
     let mut lists = SEVERAL.map(|name| (name, Vec::new()));
     let mut pairs = Vec::new();

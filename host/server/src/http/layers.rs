@@ -39,7 +39,7 @@ static ONCE: [HeaderName; 8] = [
     HeaderName::from_static("last-event-id"),
 ];
 
-/// Headers on which the caller of a change relies, each with what an operation says that does not take it.
+/// Headers on which the caller of a change relies, each with the message of an operation that does not take it.
 const RELIED_ON: [(&str, &str); 2] = [
     (
         "If-Match",
@@ -86,8 +86,8 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     response
 }
 
-/// Sets headers against misuse of a response: browsers must not guess its type, and caches must not store responses of the
-/// API. The next caller may be somebody else, or may have lost the permission.
+/// Sets headers against misuse of a response. Browsers must not guess its type. Caches must not store responses of the
+/// API, because the next caller may be somebody else, or may have lost the permission.
 fn guard(headers: &mut HeaderMap, path: &str) {
     const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
     const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -129,8 +129,8 @@ pub(super) fn taken(document: &Value) -> Taken {
     Arc::new(all)
 }
 
-/// Refuses `If-Match` and `Idempotency-Key` where they would not count. A change that passes over such a header does what its caller
-/// meant to prevent: it replaces the change of somebody else, or is made twice.
+/// Refuses `If-Match` and `Idempotency-Key` on operations that do not take them. If an operation ignored such a header, the change
+/// could do what its caller wanted to prevent: replace somebody else's change, or happen twice.
 pub(super) async fn refuse_untaken(
     State(taken): State<Taken>,
     request: Request,
@@ -159,7 +159,7 @@ fn untaken(taken: &Taken, request: &Request) -> Option<(&'static str, &'static s
         .find(|(name, _)| !names.iter().any(|one| one == name))
 }
 
-/// Renders the body of a problem, also of one that the framework returned.
+/// Renders the body of a problem, also of a problem that the framework returned.
 fn described(mut response: Response, path: &str, request_id: &str) -> Response {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         let allow = response.headers_mut().remove(header::ALLOW);
@@ -217,7 +217,7 @@ pub(super) async fn checked<F: Future<Output = Response>>(
 }
 
 /// Refuses a request with a head that is too large or ambiguous, or with a body in an encoding that this host does not decode. If a
-/// header comes twice, one program reads the first value and another the last: a proxy may have checked the other one.
+/// header comes twice, one program reads the first value and another the last. So a proxy may have checked the other value.
 fn check_head(request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     let sizes = headers
@@ -227,7 +227,7 @@ fn check_head(request: &Request) -> Result<(), Problem> {
         let detail = format!("headers have at most {HEADER_BYTES_MAX} bytes together");
         return Err(Problem::new("headers_too_large", detail));
     }
-    // As many values as names: no header is repeated.
+    // If there are as many values as names, no header is repeated.
     if headers.len() != headers.keys_len() {
         once(headers)?;
     }

@@ -1,8 +1,7 @@
 //! Logs and counts every request that changes something, once and for every result.
 //!
-//! The engine logs the commands that reach it, with all their details. This module logs the others: those that were refused
-//! earlier (an invalid token or body, too many requests), those whose client disconnected, and those that do not change an
-//! instance.
+//! The engine logs the commands that reach it, with all their details. This module logs the other requests: those that were refused
+//! earlier (an invalid token or body, too many requests), those whose client disconnected, and those that do not change an instance.
 
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ use wrkflw_engine::Trace;
 use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
 /// The actions on versions of a definition. These and the names of commands become labels if they are the last part of the
-/// path of a POST. Other requests are labelled by their method, because clients must not choose labels.
+/// path of a POST. Other requests get their method as the label, because clients must not choose labels.
 const OF_VERSIONS: [&str; 4] = ["activate", "retire", "reinstate", "stop"];
 /// The POSTs that only read.
 const READS: [&str; 2] = ["/v1/instances/search", "/v1/names"];

@@ -1,5 +1,5 @@
-//! The minimum rate of request bodies. Without it, a client that sends a byte now and then occupies a slot and memory for as
-//! long as it likes. A request whose body is too slow gets 408.
+//! The minimum rate of request bodies. Without it, a client that sends a byte now and then could occupy a slot and memory
+//! for any time. A request whose body is too slow gets 408.
 //!
 //! The routes that read a body limit its size.
 
@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::problem::Problem;
 
-/// The minimum rate after the time that every body has, and that of the reader of an answer.
+/// The minimum rate of a body after its initial time, and the minimum rate of the reader of an answer.
 pub(super) const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long bodies may take.

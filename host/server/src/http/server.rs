@@ -1,4 +1,4 @@
-//! Serves a router on a listener until it is told to stop, then finishes the requests in flight.
+//! Serves a router on a listener until it is cancelled, then finishes the requests in flight.
 //!
 //! This module limits the cost of connections: their number, and how long one may be idle, take for the head of a request,
 //! or leave a response unread. Start at [`serve`]. `connection` runs one connection, and `activity` records its last
@@ -21,12 +21,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Files that the process needs besides the connections of clients: databases, Kafka, webhooks, logs, guests.
+/// Files that the process needs beside the connections of clients: databases, Kafka, webhooks, logs, guests.
 const OTHER_FILES: usize = 512;
-/// The backlog of connections that are not accepted yet; `net.core.somaxconn` limits it. A client that finds it full retries
-/// only after a second, so a burst of connections must fit. The library's default is 128.
+/// The backlog of connections that are not accepted yet; `net.core.somaxconn` limits it. If the backlog is full, a client
+/// retries only after a second. So a burst of connections must fit. The library's default is 128.
 const UNACCEPTED_MAX: u32 = 4096;
-/// How long a new connection waits until an idle one is closed. If none was, those that come as long after it are refused at once.
+/// How long a new connection waits until an idle one is closed. If none was closed, connections that come within the same time
+/// after it are refused at once.
 const ROOM_WAIT: Duration = Duration::from_millis(50);
 /// The pause after a failure to accept connections.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ pub struct Timeouts {
     pub idle_max: Duration,
     /// From the first byte of a request to the end of its head.
     pub head_max: Duration,
-    /// How long a client may read nothing of responses that are ready, in all. Each 16 KiB that it reads give back a second.
+    /// How long in total a client may read nothing of ready responses. Each 16 KiB that it reads give back a second.
     pub unread_max: Duration,
 }
 
@@ -145,9 +146,9 @@ struct Room {
 }
 
 impl Room {
-    /// A place for a new connection. If all are taken, idle connections are closed, so that a client with many idle connections
-    /// does not keep others out, and this waits for [`ROOM_WAIT`] at most. Other connections are not accepted meanwhile, so a
-    /// crowd does not wait one after the other.
+    /// A place for a new connection. If all are taken, it closes idle connections, so that a client with many idle connections
+    /// does not keep others out, and waits for [`ROOM_WAIT`] at most. Meanwhile it accepts no other connections, so a crowd
+    /// does not wait one after the other.
     async fn place(&mut self, crowded: &Notify) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
             return Some(permit);
@@ -168,7 +169,7 @@ fn refuse(stream: &TcpStream) {
     farewell::say(stream, "overloaded", "the host has too many connections");
 }
 
-/// Whether only this connection failed, before it was accepted. The listener still works.
+/// Whether only this connection failed, before it was accepted, and the listener still works.
 fn is_of_the_caller(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -213,7 +214,7 @@ fn affordable(wanted: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// More than the library would let wait; the callers' ends are files of this process.
+    /// More connections than the library's backlog holds. The callers' ends are files of this process.
     const CROWD: usize = 500;
 
     #[tokio::test]
@@ -222,7 +223,7 @@ mod tests {
         let system: usize = system.expect("a limit").trim().parse().expect("a number");
         let listener = listen("127.0.0.1:0".parse().expect("an address")).expect("a port");
         let address = listener.local_addr().expect("an address");
-        // Nobody accepts meanwhile: whoever finds no room waits for ever.
+        // No connection is accepted meanwhile, so a caller without room waits for ever.
         let coming = (0..CROWD.min(system)).map(|_| TcpStream::connect(address));
         let came = futures_util::future::join_all(coming);
         let came = tokio::time::timeout(Duration::from_secs(10), came).await;

@@ -1,5 +1,5 @@
-//! Places for uploads. An upload is in memory from its first byte until its component is published, which may wait for the compiler.
-//! So a host has few places, and no tenant has all of them.
+//! Places for uploads. An upload is in memory from its first byte until its component is published, and publishing may wait for the
+//! compiler. So a host has few places, and no tenant gets all of them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub const UPLOAD_TIME_MAX: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone, Default)]
 pub struct Uploads(Arc<Mutex<Vec<TenantId>>>);
 
-/// The place of an upload, free again when its last clone is dropped. A request that this process makes itself, such as the console with
-/// a form that it has read, may have one as its extension. No request from a network has this extension.
+/// The place of an upload. It is free again when its last clone is dropped. A request that this process makes itself may have a place as
+/// its extension, such as a request of the console with a form that it has read. No request from a network has this extension.
 #[derive(Debug, Clone)]
 pub struct UploadPlace {
     _held: Arc<Held>,

@@ -1,4 +1,4 @@
-//! What became of the events of a page: `include=deliveries`.
+//! The deliveries of the events of a page, for `include=deliveries`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use wrkflw_engine::Identity;
 use wrkflw_store::event_deliveries::KafkaState;
 use wrkflw_store::feed::FeedEntry;
 
-/// What deliveries show belongs to operators.
+/// Only operators may see deliveries.
 const PERMISSIONS: [&str; 2] = ["dead-letter:read", "subscription:read"];
 
 /// More of each event.
@@ -118,7 +118,7 @@ pub(super) async fn permit(app: &App, who: &Identity) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What became of these events, by their ids.
+/// The deliveries of these events, by the ids of the events.
 pub(super) async fn of(
     app: &App,
     tenant: TenantId,

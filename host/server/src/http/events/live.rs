@@ -1,6 +1,6 @@
 //! One task that reads events for all event streams of this host. It reads for the tenants with streams in turn, one read
-//! at a time. So the load of the database does not grow with the number of streams, and tenants share it equally. The task
-//! runs while there are streams.
+//! at a time. So the load of the database does not grow with the number of streams, and tenants share the reads equally.
+//! The task runs while there are streams.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -28,8 +28,8 @@ const GATHER: Duration = Duration::from_millis(25);
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// Maximum number of events of one read.
 pub(super) const BATCH: i64 = 100;
-/// Maximum number of streams of this host that read the database themselves at a time, because they fell behind. For each
-/// tenant, it is one.
+/// Maximum number of streams of this host that read the database themselves at a time, because they fell behind. The
+/// limit of each tenant is one.
 const CATCHING_UP_MAX: usize = 2;
 
 /// The event streams of a host.
@@ -87,7 +87,7 @@ impl Channel {
         self.moved.subscribe()
     }
 
-    /// The events after `position` that the filter lets pass. None before the first read.
+    /// The events after `position` that match the filter. None before the first read.
     pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Option<Found> {
         self.tail()
             .as_ref()
@@ -113,7 +113,7 @@ impl Channel {
     /// Reads the next events. Returns whether there may be more.
     async fn read(&self, app: &App, tenant: TenantId) -> Result<bool, StoreError> {
         let end = self.tail().as_ref().map(Tail::end);
-        // Earlier events are not kept: streams that want them read them themselves.
+        // Earlier events are not kept: streams that need them read them from the database.
         let limit = if end.is_some() { BATCH } else { 0 };
         let page = app
             .engine
@@ -242,8 +242,8 @@ async fn follow(app: App) {
 
 /// Reads once for each tenant. Returns whether one of them may have more.
 ///
-/// A tenant whose events could not be read, for example because they name a version that only a later release can read, is left out for
-/// [`BACK_OFF`], so that it delays no other. An outage of the database ends the round.
+/// If the events of a tenant cannot be read, for example because only a later release can read their version, the task leaves this
+/// tenant out for [`BACK_OFF`], so that it delays no other tenant. An outage of the database ends the round.
 async fn round(
     app: &App,
     channels: Vec<(TenantId, Arc<Channel>)>,

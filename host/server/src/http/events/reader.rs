@@ -1,9 +1,9 @@
-//! One event stream: what it sends next, and when it ends. It is polled only when its client can receive, so a client that
-//! does not read costs only its place.
+//! One event stream: its next message, and its end. It is polled only when its client can receive, so a client that does
+//! not read costs only its place.
 //!
-//! It ends when its token expires, and soon after its caller loses the permission. Events that are committed after the loss
-//! are not sent: every read returns the access mark, and if it has changed, the permission is checked again before an event
-//! of that read is sent.
+//! It ends when its token expires, and soon after its caller loses the permission. It sends no events that were committed
+//! after the loss: every read returns the access mark. If the mark has changed, the stream checks the permission again
+//! before it sends an event of that read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use wrkflw_core::event_filter::EventFilter;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 use wrkflw_store::viewer::Viewer;
 
-/// How often a silent stream sends its position, so that proxies do not close it and a client that reconnects goes on from there.
+/// How often a silent stream sends its position, so that proxies do not close it, and clients that reconnect go on from there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often a stream checks its token.
 const LOOK: Duration = Duration::from_secs(1);
-/// When the permission, and what the caller sees, is checked again, even if the access mark has not changed.
+/// The time after which the permission and the visibility are checked again, even if the access mark has not changed.
 const JUDGED_FOR: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that a stream keeps of a page that it read itself.
 const TAKEN_BYTES_MAX: usize = 128 * 1024;
@@ -42,7 +42,7 @@ pub(super) struct Reader {
     moved: watch::Receiver<u64>,
     filter: EventFilter,
     position: FeedCursor,
-    /// Where the feed ended when the stream began.
+    /// The end of the feed when the stream began.
     opened: FeedCursor,
     /// The first message, until it is sent.
     begins: Option<Bytes>,
@@ -146,8 +146,8 @@ impl Reader {
         }
     }
 
-    /// The next events. Those from before the stream began are read anew: the tail has each with the circle of the time when it came,
-    /// and who sees its instance may have changed since.
+    /// The next events. Events from before the stream began are read from the database: the tail has each event with the circle of
+    /// the time when it came, and the circle of its instance may have changed since.
     fn found(&self) -> Option<Found> {
         if self.position < self.opened {
             return Some(Found::Behind);

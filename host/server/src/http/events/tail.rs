@@ -1,5 +1,5 @@
-//! The newest events of a tenant, rendered once for all its streams. A stream that fell behind reads the database itself
-//! until it reaches these events. So does a stream that begins at an earlier position, up to where the feed ended when it began.
+//! The newest events of a tenant, rendered once for all its streams. A stream that fell behind reads the database itself until it
+//! reaches these events. A stream that begins at an earlier position does the same, up to the end of the feed at its beginning.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(next(&tail, 10), Some((2, 20)));
         assert_eq!(next(&tail, 11), Some((1, 20)));
         assert_eq!(next(&tail, 12), Some((1, 20)));
-        // It may have read further by itself.
+        // The stream may have read further by itself.
         assert_eq!(next(&tail, 25), Some((0, 25)));
         assert!(!tail.add(Vec::new(), at(30), mark(1)), "nothing new");
         assert!(

@@ -42,8 +42,8 @@ struct State {
     since: Instant,
     /// When the socket stopped accepting bytes.
     blocked: Option<Instant>,
-    /// How long it accepted none before, without what was earned since. Otherwise a client that reads a byte now and then keeps a
-    /// large answer in memory for as long as it likes.
+    /// How long it accepted no bytes before, less the time that it has earned since. Otherwise a client that reads a byte now and
+    /// then could keep a large answer in memory for any time.
     waited: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes arrived. While a request is answered, they belong to its body and change nothing.
+    /// Notes that bytes arrived. While a request is answered, they belong to its body and change nothing.
     pub(super) fn read(&self, now: Instant) {
         let mut state = self.state();
         if state.phase == Phase::Idle {

@@ -32,9 +32,9 @@ const HEADERS_MAX: usize = 100;
 /// A connection that was used more recently keeps its place, even if all places are taken.
 const CROWDED_IDLE_MIN: Duration = Duration::from_secs(1);
 /// The system's timeout for a client that acknowledges nothing, as a multiple of the host's. The host should close the
-/// connection first, because it records why.
+/// connection first, because the host records the reason.
 const SYSTEM_TIMEOUT_FACTOR: u32 = 2;
-/// The shortest system timeout. The host's timeout begins later, when the system's buffer is full.
+/// The shortest system timeout. The host's timeout begins later: when the system's buffer is full.
 const SYSTEM_TIMEOUT_MIN: Duration = Duration::from_mins(1);
 
 /// How a connection ended.
@@ -112,15 +112,15 @@ pub(super) async fn run(socket: TcpStream, shared: Shared) {
 fn tune(socket: &TcpStream, timeouts: &Timeouts) {
     // Send a response as soon as it is ready.
     socket.set_nodelay(true).ok();
-    // A client that vanished acknowledges nothing. By default, the system retries for a quarter of an hour. The host
-    // would not notice either if the response fits into the system's buffer.
+    // A client that vanished acknowledges nothing. By default, the system retries for a quarter of an hour. If the response
+    // fits into the system's buffer, the host does not notice it either.
     let timeout = (timeouts.unread_max * SYSTEM_TIMEOUT_FACTOR).max(SYSTEM_TIMEOUT_MIN);
     let options = SockRef::from(socket);
     options.set_tcp_user_timeout(Some(timeout)).ok();
 }
 
-/// Sends a last response, if there is one. An idle connection gets none: its client might take it for the response to its
-/// next request.
+/// Sends a last response, if there is one. An idle connection gets none, because its client might take it for the
+/// response to its next request.
 fn finish(socket: TcpStream, end: End, has_begun: bool) {
     let reason = match end {
         End::Closed => return,
@@ -175,7 +175,7 @@ impl<'a> Timeout<'a> {
             let Some((due, why)) = self.activity.due(&self.timeouts) else {
                 return Poll::Pending;
             };
-            // Setting the alarm again for each request would cost more than one needless wake-up.
+            // To set the alarm again for each request would cost more than one needless wake-up.
             if due < self.alarm.deadline() || self.alarm.is_elapsed() {
                 self.alarm.as_mut().reset(due);
             }

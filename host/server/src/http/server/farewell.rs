@@ -1,8 +1,8 @@
 //! The response to a client whose request does not reach the router: a problem like those of the API. Then the connection
 //! is closed.
 //!
-//! It is written only if the socket's buffer takes it at once. If the HTTP parser refuses a request, it responds itself,
-//! with the status only.
+//! It is written only if the socket's buffer takes it at once. If the HTTP parser refuses a request, the parser responds
+//! itself, with the status only.
 
 use tokio::net::TcpStream;
 
