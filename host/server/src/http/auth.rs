@@ -1,7 +1,7 @@
 //! Verifies bearer tokens and reads the caller from them.
 //!
-//! Tokens are JWTs, signed with a shared secret or a key of an identity provider. The algorithms that may
-//! verify a token depend on the key, not on what the token says. Groups and permissions are read from the directory, not here.
+//! Tokens are JWTs, signed with a shared secret or a key of an identity provider. The algorithms that may verify a token
+//! depend on the key, not on the token. The engine reads groups and permissions from the directory; this module does not.
 //! Start at [`Authenticator::authenticate`].
 
 mod claims;
@@ -80,11 +80,11 @@ impl Key {
 /// Tokens are cached by their digest, so that the cache does not have the tokens themselves.
 type TokenDigest = [u8; 32];
 
-/// A token whose signature was valid. A client sends the same token with each request, and its signature need not be verified again
+/// A token whose signature was valid. A client sends the same token with each request. Its signature need not be verified again
 /// while its key is in use.
 ///
-/// The validity of the token is not extended: the key and the times are checked at each use. A key set that was fetched again has new
-/// keys, so that all tokens are verified again.
+/// This does not extend the validity of the token: the key and the times are checked at each use. After a new fetch, a key set has
+/// new keys, so that all tokens are verified again.
 struct Accepted {
     key_id: Option<String>,
     algorithm: Algorithm,
@@ -129,7 +129,7 @@ impl Authenticator {
         Ok(claims)
     }
 
-    /// Like [`Self::authenticate`], and also returns the moment from which on the token is refused.
+    /// Like [`Self::authenticate`]. Also returns the moment from which the token is refused.
     pub async fn admit(
         &self,
         authorization: Option<&str>,
@@ -160,7 +160,7 @@ impl Authenticator {
         Ok((claims, validity.ends(self.settings.leeway)))
     }
 
-    /// The header of a token whose signature is valid, its key, and its content, which is not checked.
+    /// The header of a token with a valid signature, its key, and its unchecked content.
     async fn verify(
         &self,
         token: &str,

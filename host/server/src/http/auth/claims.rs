@@ -1,7 +1,7 @@
 //! Reads and checks the claims of a verified token.
 //!
-//! The signature is verified elsewhere. Names are written to audit entries, logs and events, so this module limits
-//! their lengths and refuses control characters.
+//! Other modules verify the signature. Names are written to audit entries, logs and events, so this module limits their
+//! lengths and refuses control characters.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl Claims {
         Ok((claims, validity))
     }
 
-    /// Checks that a token may have these names. The error has the claim at fault.
+    /// Checks that a token may have these names. The error names the invalid claim.
     pub(in crate::http) fn check(&self, settings: &AuthSettings) -> Result<(), AuthError> {
         let roles_fit = self.roles.len() <= CALLER_ROLES_MAX
             && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));

@@ -1,6 +1,6 @@
 //! Why the caller of a request is unknown.
 //!
-//! A client learns enough to fix a mistake: no token, an expired one, one of another issuer. It does not learn why a
+//! A client learns enough to fix a mistake: no token, an expired token, a token of another issuer. It does not learn why a
 //! signature is not valid.
 
 use axum::http::StatusCode;

@@ -1,8 +1,8 @@
 //! The cached keys of the identity provider.
 //!
-//! A token with an unknown key causes a fetch, because providers rotate keys. Many such tokens at once cause one fetch,
-//! and invented key ids at most one per interval. A request with a key that is no longer fresh waits for a fetch, so a
-//! withdrawn key is not accepted again. While the provider does not answer, the last good set is used for a limited time.
+//! A token with an unknown key causes a fetch, because providers rotate keys. Many such tokens at once cause one fetch.
+//! Invented key ids cause at most one fetch per interval. A request with a key that is no longer fresh waits for a fetch, so
+//! a withdrawn key is not accepted again. While the provider does not answer, the last valid set is used for a limited time.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -23,8 +23,8 @@ use wrkflw_runtime::http_client::{HttpClient, Route, is_loopback};
 
 /// The timeout of a fetch, from the name's resolution to the last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a request waits for a fetch. Then it is answered with the keys that are known, so that a provider that does not answer
-/// slows down few requests.
+/// How long a request waits for a fetch. After that, the host uses the known keys, so that a provider that does not answer slows
+/// down few requests.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -192,7 +192,7 @@ impl Jwks {
             .attempt
     }
 
-    /// The absolute difference: if the clock is set back, keys must not seem fresh for that long.
+    /// The absolute difference: if the clock is set back, keys must not stay fresh until it has caught up.
     fn since(&self, then: Timestamp) -> Duration {
         self.clock.now().duration_since(then).unsigned_abs()
     }

@@ -64,8 +64,8 @@ fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
             _ => None,
         },
         AlgorithmParameters::OctetKeyPair(pair) => {
-            // The verifier does not check the length. A zero octet at the beginning belongs to the key (RFC 8037,
-            // section 2): it is a string of octets, not a number.
+            // The verifier does not check the length. A zero octet at the beginning belongs to the key (RFC 8037, section
+            // 2), because the key is a string of octets and not a number.
             let fits =
                 pair.curve == EllipticCurve::Ed25519 && octets(&pair.x)?.len() == ED25519_BYTES;
             fits.then_some(&[Algorithm::EdDSA])
@@ -129,7 +129,7 @@ impl KeySet {
         Ok(KeySet(keys))
     }
 
-    /// The key of this id for this algorithm. Without an id, the only key for the algorithm, if there is just one.
+    /// The key with this id for this algorithm. Without an id, the only key for the algorithm, if there is exactly one.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
         let mut fitting = self
             .0

@@ -1,8 +1,8 @@
-//! The tokens that an identity provider sends to the client by which people sign in here: the ID token of a sign-in
-//! (`OpenID` Connect Core) and the logout token of a sign-out elsewhere (Back-Channel Logout).
+//! The tokens that an identity provider sends to the client of this host's sign-in: the ID token of a sign-in (`OpenID`
+//! Connect Core), and the logout token of a sign-out elsewhere (Back-Channel Logout).
 //!
-//! Both are signed like bearer tokens, but are for this client alone. A bearer token is never taken for one of them: its
-//! audience is another.
+//! Both are signed like bearer tokens, but only for this client. A bearer token is never accepted as one of them,
+//! because it has another audience.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const LOGOUT_AGE_MAX: Duration = Duration::from_mins(5);
 /// The member of `events` that says what a logout token is for.
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// What an ID token says.
+/// The content of an ID token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdToken {
     pub claims: Claims,
@@ -27,7 +27,7 @@ pub struct IdToken {
     pub session: Option<String>,
 }
 
-/// What a logout token says. It names a person, a session at the provider, or both.
+/// The content of a logout token. It names a person, a session at the provider, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoutToken {
     /// No other logout token has this name (`jti`).
@@ -48,7 +48,7 @@ impl Authenticator {
         let settings = self.for_client(client_id);
         let (claims, _) = Claims::read(&content, &settings, self.clock.now())?;
         self.check_issue(&content, None)?;
-        // The provider says here who asked for the token, if that is not the audience (Core, section 3.1.3.7).
+        // This claim names the client that requested the token, if that is not the audience (Core, section 3.1.3.7).
         let several = content
             .get("aud")
             .and_then(Value::as_array)
@@ -82,7 +82,7 @@ impl Authenticator {
         if !is_logout {
             return Err(unfit("events"));
         }
-        // It tells an ID token from a logout token (Back-Channel Logout, section 2.4).
+        // Only ID tokens have this claim (Back-Channel Logout, section 2.4).
         if content.contains_key("nonce") {
             return Err(unfit("nonce"));
         }

@@ -1,7 +1,7 @@
 //! The settings that determine which bearer tokens are accepted.
 //!
 //! Exactly one source of keys is set: a shared secret (development, small installations) or the URL of an identity
-//! provider's key set. With both, the weaker one would determine the security.
+//! provider's key set. With both, the weaker source would determine the security.
 
 use std::fmt;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl KeyAges {
     }
 }
 
-/// How tokens are checked, and which of their claims name the caller.
+/// The settings of the checks of tokens, and the claims that name the caller.
 #[derive(Debug, Clone)]
 pub struct AuthSettings {
     /// Tokens are signed with this secret (HS256).
@@ -152,7 +152,7 @@ impl AuthSettings {
         }
     }
 
-    /// With the same keys, a provider signs tokens for other programs, and some sign those of other issuers.
+    /// A provider signs tokens for other programs with the same keys. Some providers also sign tokens of other issuers with them.
     fn check_place(&self) -> Result<(), String> {
         let needed = [
             ("jwt_issuer", &self.issuer),
@@ -211,7 +211,7 @@ pub(in crate::http) fn checked_secret(secret: &Secret) -> Result<&Secret, String
     Ok(secret)
 }
 
-/// The server at this URL decides who may act, so it must be reached by TLS or be on this machine.
+/// The server at this URL decides who may act. So the connection to it must use TLS or stay on this machine.
 fn check_url(text: &str) -> Result<(), String> {
     let refuse = |why: &str| {
         Err(format!(
