@@ -100,7 +100,7 @@ pub fn document(naming: &Naming, topics: &Topics) -> Value {
     })
 }
 
-/// Reference tokens allow no braces, so a flow's own events share the name `custom`.
+/// Reference tokens must not have braces, so a flow's own events share the name `custom`.
 fn message_name(event_type: &EventType) -> String {
     event_type.suffix().trim_end_matches(".{name}").to_owned()
 }

@@ -1,9 +1,8 @@
 //! Draws the graph of a flow as SVG, for the API, the command line and web pages.
 //!
-//! A diagram can show the path of an instance: taken edges are coloured and numbered in their order,
-//! visited states have a count, and active ones are highlighted. Only declared edges are drawn. Titles
-//! come from components and are not trusted: every text is escaped, cut and measured. A graph that is
-//! too large to read is described in sentences. The same graph and path always give the same bytes.
+//! A diagram can show the path of an instance: taken edges are coloured and numbered in their order, visited states have a count, and
+//! active ones are highlighted. Only declared edges are drawn. Titles come from components and are not trusted: every text is escaped,
+//! cut and measured. A graph that is too large to draw is described in sentences. The same graph and path always give the same bytes.
 //!
 //! `figure` has the boxes and lines, `layout` computes their positions and knows nothing of flows, and
 //! `page` writes the SVG. The layout is implemented here because the available libraries walk all paths

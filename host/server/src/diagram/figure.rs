@@ -15,7 +15,7 @@ pub(super) const LABEL_SIZE: f64 = 11.0;
 pub(super) const TITLE_LINE: f64 = 18.0;
 pub(super) const DETAIL_LINE: f64 = 15.0;
 pub(super) const LABEL_HEIGHT: f64 = 18.0;
-/// Of the lines below a label.
+/// The font size of the lines below a label.
 pub(super) const NOTE_SIZE: f64 = 10.0;
 pub(super) const NOTE_LINE: f64 = 13.0;
 /// The gap between the numbers of a taken edge and its label.
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) told: String,
     pub(super) title: Vec<String>,
     pub(super) detail: String,
-    /// Of an active state: who works in it, and until when. A line each.
+    /// For an active state: who works in it, and until when. A line each.
     pub(super) work: Vec<String>,
     pub(super) look: Look,
     pub(super) shade: Shade,
@@ -74,7 +74,7 @@ pub(super) enum Look {
     Terminal,
 }
 
-/// How a state or an edge relates to the path of the instance.
+/// The relation of a state or an edge to the path of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shade {
     /// The path does not touch it.
@@ -103,7 +103,7 @@ pub(super) struct Line {
     /// The trigger, with what fires it and the condition.
     pub(super) about: String,
     pub(super) label: String,
-    /// Below the label: what fires it, where that is unusual in such a state, and the condition.
+    /// Below the label: the source that fires it, if that is unusual in such a state, and the condition.
     pub(super) notes: Vec<String>,
     /// The steps in which it was taken, such as `1, 4`. Empty if it was not taken.
     pub(super) numbers: String,
@@ -340,7 +340,7 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
     lines
 }
 
-/// What fires a transition out of this state, if not just what usually does there, and its condition; for the line below its label.
+/// The lines below the label of a transition: the sources that fire it, if they are unusual in this state, and its condition.
 pub(super) fn circumstances(state: &State, way: &Transition) -> String {
     let usual = match state.kind {
         StateKind::Task => FiredBy::Decision,

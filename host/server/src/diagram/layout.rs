@@ -1,9 +1,8 @@
 //! Computes the positions of the boxes, lines and labels of a directed graph, in rows from the top.
 //!
-//! A layered drawing in four bounded steps: turn the edges so that they all lead down, give each node
-//! and each label a row ([`layers`]), order each row so that few lines cross ([`order`]), and compute
-//! coordinates ([`place`]). Labels and bends occupy space as boxes do, so they cannot overlap. The same
-//! input always gives the same positions.
+//! A layered drawing in four bounded steps. The first turns the edges so that they all lead down. The second gives each node and
+//! each label a row ([`layers`]). The third orders each row so that few lines cross ([`order`]). The fourth computes coordinates
+//! ([`place`]). Labels and bends occupy space like boxes, so they cannot overlap. The same input always gives the same positions.
 
 mod layers;
 mod order;
@@ -52,7 +51,7 @@ pub(super) struct Route {
     pub(super) label: Spot,
 }
 
-/// Where a line passes a row: it enters and leaves at these heights, at one x.
+/// The passage of a line through a row: it enters and leaves at these heights, at one x.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub(super) x: f64,

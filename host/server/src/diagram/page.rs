@@ -144,7 +144,7 @@ impl Page {
         ));
     }
 
-    /// The title of the trigger, after the numbers of the steps that took it and above what fires it.
+    /// The title of the trigger, behind the numbers of the steps that took it and above its sources.
     fn label(&mut self, line: &Line, middle: Spot) {
         let class = line.shade.class();
         let (width, badge) = (line.width(), line.badge_width());

@@ -1,6 +1,6 @@
 //! Text in a diagram: its width, its line breaks, and its escaping.
 //!
-//! The server has no fonts and the reader's are unknown, so widths are generous estimates.
+//! The server has no fonts, and the reader's fonts are unknown. So widths are generous estimates.
 
 /// Maximum length of a label. An ellipsis replaces the rest.
 const LABEL_CHARS_MAX: usize = 30;
@@ -28,7 +28,7 @@ fn advance(character: char) -> f64 {
     }
 }
 
-/// `text` in at most `lines_max` lines, each at most `width_max` wide; what does not fit is cut.
+/// `text` in at most `lines_max` lines, each at most `width_max` wide. The rest is cut.
 pub(super) fn wrapped(text: &str, width_max: f64, lines_max: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();

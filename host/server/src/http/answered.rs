@@ -1,4 +1,4 @@
-//! The events of a command in its response: the same that consumers get later.
+//! The events of a command in its response. Consumers get the same events later.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) fn events_of(
         ..EventContext::default()
     };
     let mut events = Vec::new();
-    // From the last one, since each change of the title tells the title before it.
+    // From the last entry backwards, because each change of the title has the title before it.
     for entry in entries.iter().rev() {
         events.extend(cloud_event(app, who, instance, entry, &context));
         if let Some(before) = labels_before(entry) {

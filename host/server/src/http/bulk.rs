@@ -174,12 +174,12 @@ pub(super) async fn tasks(
     Body { value, canonical }: Body<BulkBody>,
 ) -> Result<axum::Json<BulkResults>, Problem> {
     check(&value)?;
-    // A caller without the permission gets one problem, not one for each task.
+    // A caller without the permission gets one problem, not a problem for each task.
     let permission = command(&value, TaskId(Uuid::nil())).permission();
     app.engine.permit(&who, permission).await?;
     let (tasks, more) = chosen(&app, &who, &options, &value).await?;
     let idempotency = options.idempotency(&canonical);
-    // The keys of the tasks' commands cannot show that another request, about other tasks, had the key.
+    // The keys of the tasks' commands cannot show that the key belongs to another request about other tasks.
     if let Some(whole) = idempotency.as_ref().filter(|_| !options.dry_run) {
         app.engine.keep_key(&who, whole).await?;
     }
@@ -302,7 +302,7 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The problem of a parameter of the list, as one of the member of the filter with its name.
+/// Converts the problem of a parameter of the list to that of the member of the filter with its name.
 fn of_filter(problem: Problem) -> Problem {
     match problem.errors.first() {
         Some(FieldError {

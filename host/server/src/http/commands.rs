@@ -118,8 +118,8 @@ pub(super) async fn whole_again(app: &App, who: &Identity, reply: &Reply) -> Res
     Ok(())
 }
 
-/// The error for the caller. A caller without the permission must not learn what exists. The engine checks the permission
-/// after it has loaded the instance, so this checks it if the instance cannot be loaded.
+/// The error for the caller. A caller without the permission must not learn which instances exist. The engine checks the
+/// permission after it has loaded the instance. So this function checks it if the instance cannot be loaded.
 pub(super) async fn permission_first(
     app: &App,
     who: &Identity,
@@ -139,8 +139,8 @@ pub(super) async fn permission_first(
     }
 }
 
-/// The reply to a command, in the form that the caller prefers. Who may not read instances gets the minimal one, also of a dry run:
-/// commands do not show what a `GET` would refuse.
+/// The reply to a command, in the form that the caller prefers. A caller who may not read instances gets the minimal form, also for
+/// a dry run: a command must not show data that a `GET` would refuse.
 pub(super) fn render(
     app: &App,
     who: &Identity,

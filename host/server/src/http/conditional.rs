@@ -1,8 +1,8 @@
-//! Conditional reads. An answer about a single thing, or with a short list without pages, has an `ETag`. A caller who sends it in
-//! `If-None-Match` gets 304 without a body while nothing has changed.
+//! Conditional reads. An answer about a single thing, or with a short list without pages, has an `ETag`. A caller who sends this
+//! tag in `If-None-Match` gets 304 without a body if nothing has changed.
 //!
 //! The tag of an instance or a task is its revision, which `If-Match` takes. Any other tag is a weak digest of the content. The
-//! answer is computed in both cases; only its transfer is saved. A tag is the same for each encoding of the answer.
+//! host computes the answer in both cases and saves only the transfer. A tag is the same for each encoding of the answer.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::Request;
@@ -18,16 +18,16 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::App;
 
-/// Longer answers get no tag of their content, because making it would take long on a thread of the runtime.
+/// Longer answers get no tag of their content, because its computation would occupy a thread of the runtime for long.
 const TAGGED_BYTES_MAX: u64 = 128 * 1024;
 /// Bytes of the digest in a tag.
 const DIGEST_BYTES: usize = 16;
 
-/// Marks a response whose content changes while its tag stays: it is always sent.
+/// Marks a response whose content may change without a change of its tag. It is always sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Changing;
 
-/// Makes the reads of these routes conditional, and says so in the document.
+/// Makes the reads of these routes conditional, also in the document.
 pub(super) fn conditional(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> {
     for item in router.get_openapi_mut().paths.paths.values_mut() {
         let Some(operation) = &mut item.get else {
@@ -92,7 +92,7 @@ pub(super) fn tag_of(content: &[u8]) -> HeaderValue {
     HeaderValue::from_str(&tag).expect("letters and digits are fit for a header")
 }
 
-/// Whether the caller has the version with this tag, by the weak comparison.
+/// Whether the caller has the content with this tag, by the weak comparison.
 fn is_held(held: &HeaderValue, tag: &HeaderValue) -> bool {
     fn opaque(tag: &str) -> &str {
         tag.trim().trim_start_matches("W/")

@@ -1,14 +1,14 @@
 //! Writes comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
 //!
-//! A cell that a spreadsheet would take for a formula gets a leading apostrophe, which spreadsheets read as "this is
-//! text". Where a list is separated by semicolons or tabs, a spreadsheet splits cells there and at ends of lines, in spite of
-//! quotes. So the parts behind those get apostrophes, too. Otherwise cells are not changed.
+//! A cell that a spreadsheet would take for a formula gets a leading apostrophe, which spreadsheets read as "this is text". A
+//! spreadsheet that expects semicolons or tabs as separators splits cells at these and at ends of lines, in spite of quotes.
+//! So the parts behind these characters get apostrophes, too. Other cells do not change.
 
 /// The characters with which a formula begins, also in full width.
 const FORMULA: [char; 8] = [
     '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
-/// A spreadsheet drops these at the beginning of a cell, and may take them for the end of a cell or a line elsewhere.
+/// A spreadsheet drops these at the beginning of a cell. Elsewhere it may take them for the end of a cell or a line.
 const BLANKS: [char; 3] = ['\t', '\r', '\n'];
 
 /// One record with its end of line.
@@ -75,7 +75,8 @@ mod tests {
         }
     }
 
-    /// A list separated by semicolons or tabs is split there, and at ends of lines, because the quote is not at the beginning of a cell.
+    /// A spreadsheet with semicolons or tabs as separators splits there, and at ends of lines, because the quote is not at the beginning
+    /// of a cell.
     #[test]
     fn formulas_behind_other_separators_become_text() {
         for (cell, expected) in [

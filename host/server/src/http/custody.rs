@@ -1,8 +1,8 @@
 //! The chain of custody: every decision and delegation about an entity or in an instance, ordered by time.
 //!
-//! JSON has pages, and the data to verify the hashes of entries without this host. Verifying a seal needs its key. CSV is for reading:
-//! one file, which is streamed page by page, so its length costs no memory. A failure aborts the
-//! transfer, so that nobody takes a part for the whole.
+//! JSON has pages, and the data to verify the hashes of entries without this host. To verify a seal, its key is needed. CSV is for
+//! people: one file, which is streamed page by page, so its length costs no memory. A failure aborts the transfer, so that nobody
+//! takes a part for the whole.
 
 use axum::body::Body;
 use axum::extract::State;

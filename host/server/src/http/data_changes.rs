@@ -1,4 +1,4 @@
-//! What each step of an instance changed in its data.
+//! The changes of each step of an instance to its data.
 
 use axum::extract::State;
 use axum::response::Response;

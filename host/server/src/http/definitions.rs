@@ -144,7 +144,7 @@ pub(super) async fn publish(
     Ok((status, axum::Json(Published::from(published))).into_response())
 }
 
-/// What a form has. Either the component or the version.
+/// The parts of a form, with either the component or the version.
 struct Upload {
     component: Option<Bytes>,
     version: Option<Bytes>,
@@ -195,7 +195,7 @@ async fn read(mut form: Multipart) -> Result<Upload, Problem> {
                 return Err(unfit(&name, "unknown_field", detail));
             }
         };
-        // Clients and proxies may differ in whether the first or the last one counts, so neither is accepted.
+        // For some clients and proxies the first part counts, for others the last. So neither is accepted.
         if place
             .replace(field.bytes().await.map_err(broken)?)
             .is_some()
@@ -283,7 +283,7 @@ async fn detail(
         ..VersionFilter::default()
     };
     let versions = app.engine.reader().versions(who.tenant, filter);
-    // After the database was restored, the cache may have a version that the database does not. Then an earlier one comes first.
+    // After a restore, the cache may have a version that the database lacks. Then an earlier version comes first.
     let mut versions = versions.await?.into_iter();
     let summary = versions.find(|one| one.version == reference.version);
     let summary = summary.ok_or_else(|| Error::no_version(reference))?;

@@ -1,7 +1,7 @@
 //! The page at `/docs`: reads `/openapi.json` in the browser and shows it, with a form to try each operation.
 //!
-//! All assets are embedded in this binary, and the content security policy forbids the page to load anything else. The
-//! page is public, as the document is. A token that is typed into it stays in the page's memory.
+//! All assets are embedded in this binary, and the content security policy forbids the page to load anything else. The page
+//! and the document are public. A token that somebody types into the page stays in the page's memory.
 
 use axum::Router;
 use axum::http::header;

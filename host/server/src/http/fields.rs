@@ -1,7 +1,7 @@
 //! The query parameter `fields` of lists with pages: their items have only the members that it names.
 //!
-//! The lists of tasks and instances take `fields` themselves, because a search by `POST` takes them, too; see
-//! [`super::include::Fields`]. For all others, the answer is cut here. The members of their items are known from the document of the API.
+//! The lists of tasks and instances take `fields` themselves, because a search by `POST` takes it, too; see [`super::include::Fields`].
+//! For all other lists, this module cuts the answer. It knows the members of their items from the document of the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const NAME: &str = "fields";
 /// The members of the items of each list, by its path.
 pub(super) type Lists = Arc<BTreeMap<String, BTreeSet<String>>>;
 
-/// Adds the parameter to the lists of the document that have pages and do not take it themselves, and says what their items have.
+/// Adds the parameter to the lists of the document that have pages and do not take it themselves, with the members of their items.
 pub(super) fn declare(document: &mut Value) -> Lists {
     let mut lists = BTreeMap::new();
     let schemas = document["components"]["schemas"].clone();

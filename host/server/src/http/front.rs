@@ -1,4 +1,4 @@
-//! What is outside of the API's paths: the root, what describes the API, and paths that lead nowhere.
+//! The paths outside of the API: the root, the documents that describe the API, and unknown paths.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ const NOTHING: &str = r#"<!doctype html>
 const POLICY: &str =
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Leads a browser to the page at `/docs`, unless the console in front of the API leads it elsewhere. A program gets the paths of what
-/// describes the API.
+/// Redirects a browser to the page at `/docs`, unless the console in front of the API redirects it elsewhere. A program gets the paths
+/// of the documents that describe the API.
 pub(super) async fn show(headers: HeaderMap) -> Response {
     if is_browser(&headers) {
         return Redirect::to("/docs").into_response();
@@ -38,7 +38,7 @@ pub(super) async fn show(headers: HeaderMap) -> Response {
     super::json(links.to_string())
 }
 
-/// What describes the API and its events, in which nothing changes while the host runs.
+/// The documents that describe the API and its events. They do not change while the host runs.
 pub(super) fn descriptions(openapi: Arc<str>) -> Router<App> {
     let tag = conditional::tag_of(openapi.as_bytes());
     // All answers share the text.
@@ -67,7 +67,7 @@ pub(super) async fn nothing(headers: HeaderMap) -> Response {
     (StatusCode::NOT_FOUND, headers, NOTHING).into_response()
 }
 
-/// Whether the sender of this request accepts a page. Browsers say so when somebody opens an address.
+/// Whether the sender of this request accepts a page. Browsers say so when a person opens an address.
 pub fn is_browser(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     let mut accepted = accepted.filter_map(|value| value.to_str().ok());

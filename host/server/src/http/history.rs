@@ -1,4 +1,4 @@
-//! The history of an instance: its state instances in order, why its flow moved it so, escalations and comments.
+//! The history of an instance: its state instances in order, the notes of its flow on the moves, escalations and comments.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Finds an instance or a task by the beginning of its id, for people who type.
+//! Finds an instance or a task by the beginning of its id, for people who type ids.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -87,7 +87,7 @@ pub(super) async fn find(
     Ok(axum::Json(IdMatches { data, more }))
 }
 
-/// The candidate as the caller may see it: it is read as for the caller, and left out if it is not there for them.
+/// The candidate as the caller may see it. It is read as the caller, and left out if the caller does not see it.
 async fn seen(
     engine: &Engine,
     who: &Identity,

@@ -1,4 +1,4 @@
-//! A page of tasks: each with what the definition says of them, and on request with names and actions.
+//! A page of tasks: each with its texts in the definition, and on request with names and actions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) struct TaskSummary {
     actions: Option<Vec<ActionView>>,
 }
 
-/// What the definition says of a state and its outcomes. Many tasks of a page share it.
+/// The texts and outcomes of a state in the definition. Many tasks of a page share them.
 struct Declared {
     version: Arc<Version>,
     title: String,
@@ -143,7 +143,7 @@ impl From<Line> for TaskSummary {
     }
 }
 
-/// What a request wants of a list besides its filter.
+/// The members that a request asks for, besides the filter of the list.
 pub(super) struct Asked {
     pub include: Vec<TaskPart>,
     pub fields: Fields,
@@ -180,7 +180,7 @@ pub(super) async fn page(
         ..filter
     };
     let Inbox { mut found, reached } = reader.tasks(viewer, &filter).await?;
-    // The task after the page only shows that there is one. The answer names nobody of it.
+    // The task after the page only shows that there is a next page. The answer names none of its people.
     let is_more = found.len() > limit as usize;
     found.truncate(limit as usize);
     let last = found.last().filter(|_| is_more);

@@ -1,5 +1,5 @@
-//! What a list has on request: query parameters with several values, some fields of its items only, and the display names of people
-//! and groups.
+//! The optional parts of a list: query parameters with several values, a selection of the fields of its items, and the display
+//! names of people and groups.
 
 use std::collections::BTreeSet;
 use std::fmt;

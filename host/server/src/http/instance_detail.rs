@@ -1,4 +1,4 @@
-//! What an instance has in answers to reads beside its own members: names, priority, deadlines, and the states ahead of it.
+//! The members of an instance in answers to reads beside its own: names, priority, deadlines, and the states ahead of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,8 +156,8 @@ fn next_due_at(instance: &Instance) -> Option<Timestamp> {
     of_state.filter_map(|deadline| deadline.due_at).min()
 }
 
-/// Everybody whom an instance names as requesters, owners of its tasks, candidates of its open ones, and who suspended or cancelled
-/// it or a task.
+/// Everybody whom an instance names: requesters, owners of its tasks, candidates of its open tasks, and people who suspended or
+/// cancelled it or a task.
 pub(super) fn named(instance: &Instance, viewer: &str) -> Named {
     let mut named = Named::default();
     let (owners, past_owners) = owners(instance, viewer);
@@ -225,7 +225,7 @@ impl From<Line> for InstanceLine {
     }
 }
 
-/// What a request wants of a list besides its filter.
+/// The members that a request asks for, besides the filter of the list.
 pub(super) struct Asked {
     pub include: Vec<InstancePart>,
     pub fields: Fields,

@@ -42,7 +42,7 @@ pub(super) async fn diagram(
     Ok(svg(app.engine.offload().run(tenant, draw).await?))
 }
 
-/// The edges that the instance took, in the order of the state instances that they led to, as this person may see them.
+/// The edges that the instance took and that this person may see, in the order of the state instances to which they led.
 fn taken(instance: &Instance, viewer: &str) -> Taken {
     let mut taken = Taken::default();
     let state_instances: HashMap<_, _> = instance

@@ -10,7 +10,7 @@ use wrkflw_core::ids::TenantId;
 /// Larger responses are rendered on another thread, so that they do not block one of the runtime.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// Marks a response that was rendered on another thread, with its tenant. A layer that changes its body does so there, too.
+/// Marks a response that was rendered on another thread, with its tenant. A layer that changes its body also does so on another thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Large(pub(super) TenantId);
 

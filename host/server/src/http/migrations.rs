@@ -1,4 +1,4 @@
-//! Migrating an instance to another version of its definition, and what that would change.
+//! Migrates an instance to another version of its definition, and shows what that would change.
 
 use std::collections::BTreeMap;
 

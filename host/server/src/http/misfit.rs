@@ -1,5 +1,5 @@
-//! What is wrong with a value of a request, in the words of this API. The libraries that read bodies, queries and paths say it in
-//! words about Rust.
+//! Messages about invalid values of a request, in the terms of this API. The libraries that read bodies, queries and paths report
+//! them in terms of Rust.
 
 use std::error::Error;
 
@@ -10,12 +10,12 @@ use serde_path_to_error::{Error as At, Segment};
 use super::problem::Problem;
 use wrkflw_core::json::escaped;
 
-/// What the id of anything looks like.
+/// The form of every id.
 const ID: &str = "an id has 32 hexadecimal digits, such as 01a20416-5f62-7350-986a-13b0f0477285";
-/// How much of a wrong value is repeated, in characters.
+/// How many characters of an invalid value a message repeats.
 const SHOWN_CHARS_MAX: usize = 40;
 
-/// What is wrong with a value.
+/// The error in a value.
 struct Misfit {
     code: &'static str,
     /// The member or parameter that is unknown, missing or there twice.
@@ -43,7 +43,7 @@ pub(super) fn of_query(rejection: &QueryRejection) -> Problem {
     }
 }
 
-/// The problem for a path with a parameter that cannot be read. `names` are those of its parameters.
+/// The problem for a path with a parameter that cannot be read. `names` has the names of the parameters.
 pub(super) fn of_path(rejection: &PathRejection, names: &[String]) -> Problem {
     let unread = || Problem::new("not_found", "the path cannot be read");
     let PathRejection::FailedToDeserializePathParams(failed) = rejection else {
@@ -115,7 +115,7 @@ fn pointer<E>(error: &At<E>) -> String {
     pointer
 }
 
-/// Says the same in the words of this API. Texts that are its own already stay as they are.
+/// Says the same in the terms of this API. Texts of the API itself do not change.
 fn understood(message: &str) -> Misfit {
     let misfit = |code, named: Option<&str>, detail: String| Misfit {
         code,
@@ -171,7 +171,7 @@ fn named<'a>(message: &'a str, beginning: &str) -> Option<(&'a str, Vec<&'a str>
     Some((name, expected.split('`').skip(1).step_by(2).collect()))
 }
 
-/// Of `A, expected B`: what it must be, and is not.
+/// For `A, expected B`: the expected form, and the form found.
 fn mistyped(found: &str, message: &str) -> String {
     let Some((found, expected)) = found.rsplit_once(", expected ") else {
         return message.to_owned();
@@ -188,7 +188,7 @@ fn mistyped(found: &str, message: &str) -> String {
     format!("{}, not {kind}", must_be(expected))
 }
 
-/// What a value must be, by what serde calls it.
+/// The required form of a value, by its name in serde.
 fn must_be(expected: &str) -> String {
     let range = |min: i128, max: i128| format!("must be a whole number from {min} to {max}");
     match expected {

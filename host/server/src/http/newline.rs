@@ -1,6 +1,6 @@
 //! The line feed at the end of every JSON answer, so that the prompt of a terminal is on a line of its own.
 //!
-//! It is added to the body that is sent, and is no part of what tags are made of and idempotency keys store.
+//! It is added only to the body that is sent. The content for tags and stored replies does not have it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -32,7 +32,7 @@ pub(super) fn ended(mut response: Response) -> Response {
     })
 }
 
-/// Counts the line feed in the header that only the answer to a HEAD request has here.
+/// Counts the line feed in the header. At this point, only the answer to a HEAD request has this header.
 fn lengthen(headers: &mut HeaderMap) {
     if let Some(length) = headers.get_mut(header::CONTENT_LENGTH)
         && let Some(bytes) = length

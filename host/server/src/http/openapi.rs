@@ -1,7 +1,7 @@
 //! The documents that describe this API and its events.
 //!
-//! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share, [`examples`] what
-//! a test recorded.
+//! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share, [`examples`] the
+//! recordings of a test.
 
 mod contract;
 mod examples;
@@ -21,7 +21,7 @@ use super::problem::{CODES, FieldError, Problem};
 use super::{App, json};
 use crate::asyncapi;
 
-/// The tags of operations in the order of the document, each with what its operations are about.
+/// The tags of operations in the order of the document, each with the subject of its operations.
 const TAGS: [(&str, &str); 12] = [
     (
         "definitions",
@@ -61,7 +61,7 @@ const TAGS: [(&str, &str); 12] = [
     ("operation", "Probes and metrics of a host."),
 ];
 
-/// The document of these routes, as it is served, what can be asked for of their lists, and the headers that they take.
+/// The document of these routes as it is served, the parameters `fields` of their lists, and the headers that they take.
 pub(super) fn text(document: OpenApi) -> (String, Lists, Taken) {
     let document = serde_json::to_value(complete(document));
     let mut document = document.expect("the document serialises");
@@ -163,7 +163,7 @@ fn describe_headers(path: &str, operation: &mut Operation) {
     }
 }
 
-/// What the repetition of a command with the same key gets. None: it takes no key, because it is idempotent without one.
+/// The answer to a repetition of a command with the same key. None if the command takes no key, because it is idempotent without one.
 fn repetition(path: &str) -> Option<&'static str> {
     if path.ends_with("/absences") || ["/v1/migrations", "/v1/cancellations"].contains(&path) {
         return Some(

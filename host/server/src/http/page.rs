@@ -86,7 +86,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of a search for more than [`COUNT_MAX`] items. `is_cut`: it may have missed some.
+    /// The count of a search for more than [`COUNT_MAX`] items. `is_cut`: the search may have missed some.
     pub fn of(found: usize, is_cut: bool) -> Count {
         let count = u32::try_from(found).unwrap_or(u32::MAX);
         Count {

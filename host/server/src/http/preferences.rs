@@ -1,4 +1,4 @@
-//! Which notifications the caller wants, and in which language, time zone and colours pages are.
+//! The preferences of the caller: wanted notifications, and the language, time zone and colours of pages.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};

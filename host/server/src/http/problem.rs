@@ -310,7 +310,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// The sentence about a name that a version uses and the tenant does not have.
+/// The sentence about a name that a version uses and that the tenant does not have.
 pub(super) fn unknown_name(used: &NameUse) -> String {
     let (kind, name) = (used.kind(), used.name());
     match used {

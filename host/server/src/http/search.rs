@@ -1,8 +1,8 @@
-//! Conditions of a search: query parameters `attribute.NAME=[TYPE:][OPERATOR:]VALUE` besides those with fixed names, or
+//! Conditions of a search: query parameters `attribute.NAME=[TYPE:][OPERATOR:]VALUE` beside those with fixed names, or
 //! `attributes` of a body.
 //!
-//! [`wrkflw_core::search`] parses the values. This module reads them from a request and determines their types, which the
-//! caller gives or definitions declare.
+//! [`wrkflw_core::search`] parses the values. This module reads them from a request and determines their types. The
+//! caller gives a type, or definitions declare it.
 
 use std::iter::repeat_n;
 
@@ -26,7 +26,7 @@ use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCon
 use wrkflw_engine::Identity;
 use wrkflw_store::attributes::Declared;
 
-/// More parameters than there are names. A head of a request has room for thousands.
+/// The limit is above the number of parameter names. The head of a request has room for thousands of parameters.
 const PARAMETERS_MAX: usize = 50;
 /// The prefix of the names of conditions.
 const PREFIX: &str = "attribute.";
@@ -207,7 +207,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// What the caller calls an attribute.
+    /// The name of an attribute in the request.
     fn named(self, attribute: &str) -> String {
         match self {
             Origin::Query => format!("{PREFIX}{attribute}"),
@@ -215,7 +215,7 @@ impl Origin {
         }
     }
 
-    /// The problem with a condition: with its parameter, or with this member of it in the body.
+    /// The problem with a condition: it names the parameter, or this member of the condition in the body.
     fn problem(self, code: &str, name: &str, place: (usize, &str), detail: String) -> Problem {
         match self {
             Origin::Query => misfit::of_named(code, name, detail),

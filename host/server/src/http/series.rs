@@ -16,7 +16,7 @@ use super::problem::Problem;
 use wrkflw_core::moment;
 use wrkflw_store::series::{MINUTES_KEPT, Series, SeriesValue, Span};
 
-/// What a series has if it is not said: the last hour.
+/// The default period of a series: the last hour.
 const SPAN_DEFAULT: SignedDuration = SignedDuration::from_hours(1);
 /// Steps to choose from if none is given, in seconds: the shortest that makes at most [`STEPS_WANTED`].
 const STEPS: [i64; 6] = [60, 300, 900, 3_600, 7_200, 86_400];

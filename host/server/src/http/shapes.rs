@@ -1,6 +1,6 @@
 //! Shapes of values that the core serialises, for the API's document.
 //!
-//! The core has no API annotations. Most of these types are never built; the contract run compares them with what is sent.
+//! The core has no API annotations. Most of these types are never built; the contract run compares them with the sent values.
 #![expect(dead_code, reason = "these types describe what others serialise")]
 
 use serde::{Deserialize, Serialize};

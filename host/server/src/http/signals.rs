@@ -1,4 +1,4 @@
-//! Signals of people and other systems, to an instance or by correlation key: what becomes of them, and the list of an instance.
+//! Signals of people and other systems, to an instance or by correlation key: their status, and the list of an instance.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -188,7 +188,8 @@ pub(super) async fn correlate(
     let prefer = options.prefer;
     let taken = |done: &Done<'_>, signal: Option<Uuid>| {
         if !done.is_seen {
-            // Who takes it is nobody's business who does not see the instance, so it is answered as one that is kept.
+            // A sender who does not see the instance must not learn which instance takes the signal. So the answer is that
+            // the signal is kept.
             return kept(signal);
         }
         let mut rendered = render(&app, &who, prefer, done);

@@ -1,4 +1,4 @@
-//! What state instances have started: child instances and service calls.
+//! Child instances and service calls that state instances have started.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -90,7 +90,7 @@ impl CallView {
         }
     }
 
-    /// The call of a state that has ended: one that is still open is cancelled.
+    /// The call of a state that has ended. A call that is still open counts as cancelled.
     pub(super) fn into_ended(mut self) -> CallView {
         if let CallStatus::Open = self.status {
             self.status = CallStatus::Cancelled;

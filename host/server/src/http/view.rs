@@ -28,7 +28,7 @@ macro_rules! view {
     };
 }
 
-/// Declares the body of a request and its conversion to the engine's type. Both have the same members, or it does not compile.
+/// Declares the body of a request and its conversion to the engine's type. It does not compile unless both have the same members.
 macro_rules! asked {
     (
         for $target:path;

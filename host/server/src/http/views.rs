@@ -350,7 +350,7 @@ impl StateView {
         }
     }
 
-    /// One that has ended, as this person may see it.
+    /// A state instance that has ended, as this person may see it.
     pub fn past(past: &PastState, within: &Instance, graph: &Graph, viewer: &str) -> StateView {
         let tells = !is_hidden(within.hidden_end(past), viewer);
         let left = LeftView {
@@ -378,12 +378,12 @@ impl SignalSubscriptionView {
     }
 }
 
-/// Whether the decision on the task is hidden from this person: others made it, and the state instance is active and blind.
+/// Whether the decision on the task is hidden from this person: another person made it, and the state instance is active and blind.
 pub fn hides(state: &StateInstance, task: &Task, viewer: &str) -> bool {
     state.blind && is_hidden(task.decision(), viewer)
 }
 
-/// Whether there is a decision of an active blind state, and others than this person made it.
+/// Whether there is a decision in an active blind state that another person made.
 pub fn is_hidden(decision: Option<&Decision>, viewer: &str) -> bool {
     decision.is_some_and(|decision| !decision.is_of(viewer))
 }

@@ -1,5 +1,5 @@
-//! Assigns rows. Every link is turned to lead down, every node is below all nodes that lead to it, and
-//! every link has one point in each row that it passes.
+//! Assigns rows. Every link is turned to lead down. Every node is below all nodes that lead to it. Every link has one point
+//! in each row that it passes.
 //!
 //! Nodes are in even rows, so that each link has at least one row for its label. A label is next to the
 //! source of its link.

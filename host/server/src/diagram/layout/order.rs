@@ -1,8 +1,8 @@
 //! Orders the points of each row, so that few lines cross: the barycentre heuristic of layered drawings.
 //!
-//! Sweeps downwards sort each row by the mean position of its neighbours above, and sweeps upwards by that of its neighbours below, in
-//! turn. The order with the fewest crossings is kept. It ends without crossings, or after [`SWEEPS`]. All sorting is stable: points
-//! with equal means keep their order.
+//! Sweeps go down and up in turn. A sweep down sorts each row by the mean position of its neighbours above, a sweep up by that of its
+//! neighbours below. The order with the fewest crossings is kept. The sweeps end if there are no crossings, or after [`SWEEPS`]. All
+//! sorting is stable: points with equal means keep their order.
 
 use super::{Mesh, real};
 

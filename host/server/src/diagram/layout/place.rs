@@ -1,8 +1,7 @@
 //! Computes coordinates. Each point is as near to its neighbours as its row allows.
 //!
-//! A row is solved exactly: points that want the same space are pooled and share it by weight. Sweeps
-//! down and up adapt the rows to each other. Lines between labels and bends weigh most, so that long
-//! lines are straight.
+//! Each row is solved exactly: points that want the same space are pooled and share it by weight. Sweeps down and up adapt
+//! the rows to each other. Lines between labels and bends have the largest weight, so that long lines are straight.
 
 use super::{Chain, Direction, Layout, Mesh, PointKind, Route, Spot, Step, real};
 
@@ -112,7 +111,7 @@ fn wish<'a>(
             weight,
         }
     } else {
-        // Without neighbours, it stays where it is unless others need the space.
+        // Without neighbours, it keeps its position unless other points need the space.
         Wish {
             x: xs[point],
             weight: 0.05,

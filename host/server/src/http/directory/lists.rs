@@ -133,7 +133,7 @@ pub(in crate::http) async fn groups(
     named(state, caller, query, Kind::Group).await
 }
 
-/// The problem for a parameter that no name and no beginning of one can be.
+/// The problem for a parameter that cannot be a name or the beginning of a name.
 fn no_name(parameter: &str) -> Problem {
     let detail = "1 to 200 characters, none of them a control character";
     let problem = Problem::new("malformed_request", format!("{parameter}: {detail}"));

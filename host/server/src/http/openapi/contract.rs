@@ -2,7 +2,7 @@
 //! texts.
 //!
 //! This module changes the finished document, so that no handler has to repeat facts that follow from its path, method and
-//! parameters. A client can check all of them, and the tests do.
+//! parameters. Clients can check all of these facts, and the tests check them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,8 @@ const IDEMPOTENCY_KEY: &str =
 /// At least one visible character. The host trims U+0085, which `\s` of ECMAScript does not match.
 const REASON: &str = "^[^\\u0000]*[^\\u0000\\s\\u0085][^\\u0000]*$";
 const REASON_CHARS_MAX: usize = 2_000;
-/// What a text in a path or in a field of a body is, as its `format` says, with its pattern and its longest value. A field without a
-/// format takes any text.
+/// The kinds of texts in a path or in a field of a body, by their `format`, each with its pattern and its longest value. A field
+/// without a format takes any text.
 const TEXTS: [(&str, &str, usize); 3] = [
     ("name", NAME, NAME_CHARS_MAX),
     ("key", KEY, KEY_CHARS_MAX),
@@ -61,8 +61,7 @@ pub(super) fn tighten(document: &mut Value) {
     }
 }
 
-/// Says of each object without declared members that it may have any. A generator of TypeScript takes it for an empty object
-/// otherwise.
+/// Declares that each object without declared members may have any. Otherwise a generator of TypeScript takes it for an empty object.
 fn open_objects(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -80,7 +79,7 @@ fn open_objects(value: &mut Value) {
     }
 }
 
-/// Says of a body that may be left out what it is if there is one: an object, and never null.
+/// Declares that an optional body, if there is one, is an object and never null.
 fn body(operation: &mut Value) {
     let schema = operation.pointer_mut("/requestBody/content/application~1json/schema");
     let Some(schema) = schema else { return };
@@ -303,8 +302,8 @@ fn by_status(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<u16, String> {
     statuses.into_iter().map(joined).collect()
 }
 
-/// The responses with problems, by status. The code is no enumeration of the schema: a client must accept codes that come
-/// later.
+/// The responses with problems, by status. The schema does not list the codes as an enumeration, because a client must
+/// accept codes of later releases.
 fn shared() -> Value {
     let response = |(status, description): (u16, String)| {
         let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });

@@ -1,6 +1,6 @@
-//! Which problems each operation may answer with.
+//! The problems that each operation may answer with.
 //!
-//! [`codes`] lists them, by what the operation takes and by its id. The tests compare every problem that they get with it.
+//! [`codes`] lists them, by the parts that the operation takes and by its id. The tests compare every problem that they get with this list.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const OF_EVERY: &[&str] = &[
     "overloaded",
     "unavailable",
 ];
-/// Of operations that need a permission: all but what a caller asks and keeps for themselves.
+/// Of operations that need a permission: all except those on the caller's own settings and data.
 const OF_PERMITTED: &[&str] = &["permission_missing"];
 /// Of operations with a body.
 const OF_BODIES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! One delivery of a webhook: its attempts, and what people do with it.
+//! One delivery of a webhook: its attempts, and the actions of people on it.
 
 use axum::extract::State;
 use axum::http::StatusCode;
