@@ -41,7 +41,7 @@ pub(crate) struct Trouble {
     pub(crate) status: u16,
     #[serde(default)]
     pub(crate) code: String,
-    /// In the reader's language, as far as the console has words for the code.
+    /// In the reader's language, if the console has a text for the code.
     #[serde(default)]
     pub(crate) detail: String,
     /// The reason of the host or the flow.
@@ -63,7 +63,7 @@ pub(crate) struct FieldTrouble {
     pub(crate) code: String,
     /// In the reader's language, if the host and no flow said it.
     pub(crate) detail: String,
-    /// What the keyword `code` of a schema says. Flows do not give it.
+    /// The value of the keyword `code` in a schema. Flows do not give it.
     #[serde(default)]
     pub(crate) expected: Option<Value>,
 }
@@ -80,7 +80,7 @@ impl FieldTrouble {
         }
     }
 
-    /// What it is, with the name of the field: the field itself is not beside it.
+    /// The error with the name of the field, for places without the field itself.
     pub(crate) fn named(&self, w: Words) -> String {
         match self.pointer.as_str() {
             "" => self.detail.clone(),
@@ -90,7 +90,7 @@ impl FieldTrouble {
     }
 }
 
-/// What a schema expects, as the reader writes it.
+/// The expected value of a schema, as the reader writes it.
 fn shown(w: Words, code: &str, expected: &Value) -> String {
     match expected {
         Value::Array(values) => {
@@ -106,7 +106,7 @@ fn shown(w: Words, code: &str, expected: &Value) -> String {
             known.map_or_else(|| name.clone(), Cow::into_owned)
         }
         Value::String(text) => text.clone(),
-        // Numbers are as a field for a number takes them: without thousands apart.
+        // Numbers are in the form that a number field takes: without separators of thousands.
         other => other.to_string(),
     }
 }
@@ -125,7 +125,7 @@ impl Trouble {
         }
     }
 
-    /// What it is in one sentence. Fields are named: no form with them is beside it.
+    /// The problem in one sentence. It names the fields, for places without a form.
     pub(crate) fn in_a_sentence(self, w: Words) -> String {
         let told = self.in_words(w);
         let fields: Vec<_> = told.errors.iter().map(|error| error.named(w)).collect();
@@ -152,7 +152,7 @@ impl Trouble {
     }
 }
 
-/// What a problem says to people. What a flow refuses stays in the words of its authors.
+/// The text of a problem for people. A refusal of a flow stays in the words of its authors.
 fn in_words(w: Words, code: &str, reason: Option<&str>, detail: &str) -> String {
     let texts = match (code, reason) {
         ("forbidden", Some(reason)) => vec![format!("refusal-{reason}")],
@@ -164,7 +164,7 @@ fn in_words(w: Words, code: &str, reason: Option<&str>, detail: &str) -> String 
     known.map_or_else(|| detail.to_owned(), |text| w.say(text, &variables))
 }
 
-/// The same of a problem that the host answers before anybody is signed in.
+/// The same for a problem before anybody is signed in.
 pub(crate) fn said(w: Words, problem: &Problem) -> String {
     in_words(w, &problem.code, problem.reason.as_deref(), &problem.detail)
 }
@@ -187,8 +187,8 @@ impl Api {
         self.read(response).await
     }
 
-    /// Whether a command was done with this key. It is sent for a revision that no instance has, so it is not done now. A key that has
-    /// an answer belongs to the command without that condition.
+    /// Whether a command with this key was done. The request names a revision that no instance has, so it does nothing now. If the key
+    /// has an answer, it belongs to the command without that condition.
     pub(crate) async fn was_done(&self, path: &str, body: &impl Display, key: &str) -> bool {
         let request = Request::builder()
             .method(Method::POST)
@@ -232,7 +232,7 @@ impl Api {
         self.read(response).await
     }
 
-    /// Sends a form with files, in the place that it has already. `kind` is its type with the boundary.
+    /// Sends a form with files, in the place that the form has already. `kind` is its type with the boundary.
     pub(crate) async fn upload<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! A form that says what an action affects before it is confirmed. Its template is `templates/confirm.html`.
+//! A form that shows the effects of an action before its confirmation. Its template is `templates/confirm.html`.
 
 use crate::api::Trouble;
 use crate::posted::Fields;
@@ -6,10 +6,10 @@ use crate::posted::Fields;
 /// The form of one action of definers and operators.
 pub(crate) struct Confirm {
     pub(crate) name: String,
-    /// Where it is sent to, and the page that one is back on without sending it.
+    /// The address to which it is sent, and the page to which a reader returns without sending it.
     pub(crate) address: String,
     pub(crate) back: String,
-    /// What it carries unseen.
+    /// Its hidden fields.
     pub(crate) hidden: Vec<(&'static str, String)>,
     pub(crate) effects: Vec<String>,
     /// The reason that was written; none if the action takes none.

@@ -1,5 +1,5 @@
-//! The fields of a form by a JSON Schema, and the JSON that a filled form stands for. What a field cannot express is a field for
-//! JSON. The API checks every value: a text that is no number goes there as it is, and the refusal names it.
+//! The fields of a form by a JSON Schema, and the JSON of a filled form. A value that no other field can express has a field for
+//! JSON. The API checks every value: a text that is not a number is sent unchanged, and the refusal names it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const PREFIX: &str = "input.";
 const WHOLE: &str = "input";
 /// Texts that may be longer get a field of several lines.
 const LINE_CHARS_MAX: u64 = 200;
-/// What stands between several errors of one field.
+/// The separator of several errors of one field.
 const BETWEEN: &str = " · ";
 
 /// One field of a form.
@@ -37,7 +37,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// A required field of a form that is no flow's, for the member of this name of the body.
+    /// A required field of a form of the console itself, for the member of this name of the body.
     pub(crate) fn named(name: &str, label: String, kind: &'static str, filled: &Fields) -> Field {
         Field {
             name: name.to_owned(),
@@ -150,8 +150,8 @@ fn kind(member: &Value) -> &'static str {
     }
 }
 
-/// The JSON that a filled form stands for. Empty fields are left out; a flag that is not set is false. A number that means something else
-/// in the language of the reader is a text. All others have the digits that were typed.
+/// The JSON of a filled form. Empty fields are left out; a flag that is not set is false. A number that means another number in the
+/// reader's language is a text. All other numbers keep the typed digits.
 pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Node {
     let mut members = BTreeMap::new();
     for field in of(schema, filled, "") {
@@ -175,12 +175,12 @@ pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Node {
     Node::Object(members)
 }
 
-/// JSON as the API takes it; what it would refuse is a text, such as an object with a member named twice.
+/// JSON as the API takes it. A value that the API would refuse is a text, such as an object with a member named twice.
 fn parsed(text: &str) -> Node {
     Json::parse(text).map_or_else(|_| Node::String(text.to_owned()), |json| json.node())
 }
 
-/// Puts what the API said of single members to their fields. Returns what it said of others.
+/// Attaches the API's errors about single members to their fields. Returns the other errors.
 pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
     let mut rest = Vec::new();
     for error in &trouble.errors {

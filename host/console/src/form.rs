@@ -1,5 +1,4 @@
-//! A form that shows what will happen before it is confirmed, and what to mend if it is refused. Its template is
-//! `templates/form.html`.
+//! A form that shows its effects before the confirmation, and the errors to correct after a refusal. Its template is `templates/form.html`.
 
 use std::fmt::Display;
 
@@ -30,24 +29,24 @@ const PEOPLE: &str = "/v1/people?limit=100";
 pub(crate) struct Form {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// Where it is sent to, and the page that one is back on without sending it.
+    /// The address to which it is sent, and the page to which a reader returns without sending it.
     pub(crate) address: String,
     pub(crate) back: String,
-    /// What it carries unseen.
+    /// Its hidden fields.
     pub(crate) hidden: Vec<(&'static str, String)>,
     /// `required`, `optional` or `none`.
     pub(crate) comment: &'static str,
     pub(crate) comment_value: String,
     pub(crate) comment_error: String,
-    /// Where the comment is kept until it is sent.
+    /// The draft that keeps the comment until the form is sent.
     pub(crate) draft: Option<Draft>,
-    /// The people whom the comment mentions, with what is wrong with each; empty ones are to be filled in.
+    /// The people whom the comment mentions, each with its error; empty ones are still to be filled in.
     pub(crate) mentions: Vec<(String, String)>,
     pub(crate) fields: Vec<Field>,
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
     pub(crate) key: String,
-    /// What was previewed, to see whether it was changed since; made by [`seen`].
+    /// The digests of the preview by [`seen`], to find out whether the form was changed since.
     pub(crate) seen: String,
     pub(crate) preview: Option<Preview>,
     pub(crate) refusal: Option<Refusal>,
@@ -55,7 +54,7 @@ pub(crate) struct Form {
     pub(crate) is_over: bool,
 }
 
-/// Where a comment is kept before it is sent.
+/// The place of a comment before it is sent.
 pub(crate) struct Draft {
     /// Where it is sent to.
     pub(crate) address: String,
@@ -84,11 +83,11 @@ struct People {
 /// What will happen.
 #[derive(Default)]
 pub(crate) struct Preview {
-    /// In words, each perhaps with a page about it. Of changes that are not of one instance.
+    /// Effects in words, some with a page about them. For changes that are not about one instance.
     pub(crate) effects: Vec<Link>,
     /// How the instance ends, if it does.
     pub(crate) end: Option<String>,
-    /// The states afterwards: the title, whom it waits for, and whether it begins then.
+    /// The states afterwards: the title, the people that it waits for, and whether it begins with this change.
     pub(crate) states: Vec<(String, String, bool)>,
     pub(crate) is_unchanged: bool,
 }
@@ -96,12 +95,12 @@ pub(crate) struct Preview {
 /// Why an action was refused.
 pub(crate) struct Refusal {
     pub(crate) detail: String,
-    /// Who was first or stopped it, if somebody did, and when.
+    /// Who acted first or stopped it, if anybody, and when.
     pub(crate) first: Option<String>,
     pub(crate) when: Option<Moment>,
 }
 
-/// The people to choose from, at most a hundred; the API refuses an id that nobody has.
+/// The people to choose from, at most a hundred. The API refuses an unknown id.
 pub(crate) async fn people(visitor: &Visitor) -> Vec<Person> {
     let people = visitor.api.get::<People>(PEOPLE).await;
     people.map_or_else(|_| Vec::new(), |people| people.data)
@@ -131,8 +130,8 @@ impl Form {
         }
     }
 
-    /// The form with the key that it was sent with, if it was sent. What was confirmed may have been done although its answer was lost: then
-    /// a repetition does nothing anew.
+    /// The form with the key of its last submission, if there was one. A confirmed action may have been done although its answer was lost.
+    /// Then a repetition with this key does nothing again.
     pub(crate) fn again(self, filled: &Fields) -> Form {
         match key(filled) {
             Some(key) => Form {
@@ -145,9 +144,9 @@ impl Form {
 
     /// Shows why it was refused, at the fields that are to be mended.
     pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
-        // What was refused will not happen.
+        // A refused action has no effects to show.
         self.preview = None;
-        // The key is of something else that was sent. With it, the form would be refused for ever.
+        // The key belongs to another submission. With it, every further attempt would be refused.
         if trouble.code == "idempotency_key_reused" {
             self.key = clock::new_id().to_string();
         }
@@ -203,7 +202,7 @@ impl Form {
     }
 }
 
-/// What to say of a form of which some fields are to be mended, with what concerns none of them.
+/// The message above a form with errors in some fields, together with the errors of no field.
 fn to_mend(rest: &[&FieldTrouble], w: Words) -> String {
     let rest = rest.iter().map(|error| error.named(w));
     let said = std::iter::once(w.t("form-mend").into_owned()).chain(rest);
@@ -211,7 +210,7 @@ fn to_mend(rest: &[&FieldTrouble], w: Words) -> String {
 }
 
 impl Refusal {
-    /// Whoever was first may have no part in the instance any more, so the name may not be among these.
+    /// The person who acted first may no longer have a part in the instance, so the name may not be among these.
     pub(crate) async fn of(trouble: &Trouble, mut names: Names, visitor: &Visitor) -> Refusal {
         let conflict = trouble.conflict.as_ref();
         let text = |member: &str| conflict.and_then(|one| one[member].as_str());
@@ -233,7 +232,7 @@ impl Refusal {
     }
 }
 
-/// Who was first or stopped it, and how. `is_own` says that it was the visitor.
+/// Who acted first or stopped it, and how. `is_own`: it was the visitor.
 fn first(trouble: &Trouble, who: &str, is_own: bool, w: Words) -> String {
     let conflict = trouble.conflict.as_ref();
     let text = |member: &str| conflict.and_then(|one| one[member].as_str());
@@ -248,7 +247,7 @@ fn first(trouble: &Trouble, who: &str, is_own: bool, w: Words) -> String {
         _ => match text("outcome") {
             Some(outcome) if is_own => w.with("first-you", "outcome", outcome),
             Some(outcome) => w.say("first-decided", &[("who", who), ("outcome", outcome)]),
-            // Who has claimed or holds it, or has started an instance.
+            // Somebody has claimed or owns it, or has started an instance.
             None => w.with("first-acted", "who", who),
         },
     }
@@ -321,8 +320,8 @@ pub(crate) fn is_confirmed(fields: &Fields, body: &impl Display) -> bool {
     is_to_be_done(fields) && previewed == digest(body)
 }
 
-/// Whether the form was confirmed with another comment than it was previewed with, and a preview with this comment says the same.
-/// Flows read the comment, so it may have other effects.
+/// Whether the form was confirmed with another comment than its preview had, and a preview with the new comment shows the same
+/// effects. Flows read the comment, so another comment may have other effects.
 pub(crate) fn has_same_effects(fields: &Fields, seen: &str) -> bool {
     let (_, previewed) = halves(fields.get("seen"));
     is_to_be_done(fields) && !previewed.is_empty() && previewed == halves(seen).1

@@ -1,7 +1,7 @@
-//! What is around every page: headers against misuse, and an answer even if a page panics.
+//! The layer around every page: headers against misuse, and an answer even if a page panics.
 //!
-//! The content security policy lets a page load styles, scripts and data from this host alone, and nothing inline. No other
-//! site may frame a page, and no form may be sent elsewhere.
+//! The content security policy lets a page load styles, scripts and data only from this host, and forbids inline ones. No
+//! other site may frame a page, and no form may be sent to another site.
 
 use std::panic::AssertUnwindSafe;
 
@@ -35,7 +35,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (header::VARY, "cookie, accept-language, hx-request"),
 ];
 
-/// Answers a request, and sets the headers of the answer. Pages are not kept by caches: the next reader may be somebody else.
+/// Answers a request, and sets the headers of the answer. Caches must not keep pages, because the next reader may be somebody else.
 pub(crate) async fn surround(request: Request, next: Next) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|_| {

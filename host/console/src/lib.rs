@@ -1,16 +1,16 @@
-//! The console: pages in which people see their work, decide, and look things up. Everything comes from this binary, and the
-//! pages load nothing from elsewhere.
+//! The console: pages in which people see their work, decide, and search. All files come from this binary; pages load
+//! nothing from other hosts.
 //!
-//! It uses `wrkflw-server`, whose API it calls in this process as any other client would, so each of its actions is a public
-//! operation, with the same checks and the same refusals. It uses `wrkflw-engine` for sessions and the names of permissions alone,
-//! and `wrkflw-runtime` for ids and random bytes. Only the command line uses it.
+//! It calls the API of `wrkflw-server` in this process, like any other client. So each of its actions is a public operation, with
+//! the same checks and the same refusals. It uses `wrkflw-engine` only for sessions and the names of permissions, and
+//! `wrkflw-runtime` for ids and random bytes. Only the command line uses this crate.
 //!
 //! - [`router()`] serves the pages in front of the API.
-//! - `provider` is the identity provider at which people sign in, if there is one.
-//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics. `http::beside`
+//! - `provider` calls the identity provider at which people sign in, if there is one.
+//! - `session` finds the signed-in person. `guard` surrounds every page: headers, the origin of forms, panics. `http::beside`
 //!   gives pages the limits of the API.
-//! - `api` calls the API, and `data` is what it says of instances; `language` has the texts, `zone` the time zone of a reader; `shell` is the frame of a page;
-//!   `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
+//! - `api` calls the API, and `data` has its answers about instances. `language` has the texts, `zone` the time zone of a reader. `shell` is the
+//!   frame of a page. `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
 //! - `confirm` is a form for definers and operators, `list` a list of the API as a table, `drawing` the drawing of a flow.
 //! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.
@@ -59,8 +59,8 @@ use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
 const ROOT: &str = "/console";
-/// Forms without a session that are read at a time, and as many logouts that the provider sends. All together have at most half of the
-/// places of pages, if these are four or more.
+/// Limit of the forms without a session that are read at a time, and of the logouts from the provider. Together they get at most half
+/// of the places of pages, if there are four or more places.
 const ANONYMOUS_MAX: usize = 16;
 /// Shorter answers are not compressed: most fit into one packet.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
@@ -70,14 +70,14 @@ const COMPRESSED_BYTES_MIN: u64 = 1024;
 pub struct DemoPerson {
     pub id: String,
     pub name: String,
-    /// What they do, for people.
+    /// Their role in words.
     pub group: Option<String>,
     pub tenant: String,
     pub roles: Vec<String>,
 }
 
 impl DemoPerson {
-    /// As a token of theirs would say it.
+    /// The claims of a token of this person.
     pub(crate) fn claims(&self) -> Claims {
         Claims {
             subject: self.id.clone(),
@@ -116,7 +116,7 @@ pub(crate) struct Shared {
     provider: Option<Provider>,
     /// Places for forms without a session.
     anonymous: Semaphore,
-    /// Places for logouts that the provider sends. Unfinished forms do not keep them out.
+    /// Places for logouts from the provider, so that unfinished forms do not keep them out.
     logouts: Semaphore,
 }
 
@@ -128,7 +128,7 @@ impl Deref for Console {
     }
 }
 
-/// The console in front of the API. A browser that asks for `/` is led to the console.
+/// The console in front of the API. A browser that requests `/` is redirected to the console.
 pub fn router(app: App, entrance: Entrance) -> Router {
     let api = http::router(app.clone());
     let beside = app.beside();
@@ -156,7 +156,7 @@ pub fn router(app: App, entrance: Entrance) -> Router {
         .fallback_service(api)
 }
 
-/// Leads browsers to the console; programs get what the API has at its root.
+/// Redirects browsers to the console. Programs get the API's answer at its root.
 async fn front(
     State(console): State<Console>,
     headers: HeaderMap,

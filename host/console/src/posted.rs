@@ -1,5 +1,5 @@
-//! Forms that browsers send. A form counts only if this host's own page sent it: the browser names the origin, and the form
-//! carries the token of the session.
+//! Forms that browsers send. A form is accepted only if this host's own page sent it: the browser names the origin, and the
+//! form carries the token of the session.
 
 use std::time::Duration;
 
@@ -18,14 +18,13 @@ use crate::session::{Halt, Visitor, next_page};
 
 /// The largest form: a comment and an input, encoded.
 const FORM_BYTES_MAX: usize = 256 * 1024;
-/// The most fields of a form. Forms look their fields up one after the other.
+/// Limit of the fields of a form. A look-up of a field is linear.
 const FIELDS_MAX: usize = 3000;
 /// How long a form may take to arrive.
 const FORM_TIME_MAX: Duration = Duration::from_secs(10);
 /// The field with the token of the session.
 pub(crate) const TOKEN: &str = "token";
-/// The field with the page that a form is on, to come back to. Forms have it whose answer may be a page under an address that nothing can
-/// be read from.
+/// The field with the page of a form, to return to. Forms have it if their answer may be a page under an address without a GET.
 const HERE: &str = "here";
 
 /// The fields of a form, in their order.
@@ -85,8 +84,8 @@ impl FromRequest<Console> for Anonymous {
     }
 }
 
-/// One of these places, to read the body of a request without a session. Anybody can send one and leave it unfinished, and it has a
-/// place of the pages meanwhile.
+/// One of these places, to read the body of a request without a session. Anybody can send such a request and leave it unfinished,
+/// and meanwhile it holds a place of the pages.
 pub(crate) fn place(places: &Semaphore) -> Result<SemaphorePermit<'_>, Halt> {
     let place = places.try_acquire();
     place.map_err(|_| {

@@ -1,4 +1,4 @@
-//! The identity provider at which people sign in: what it publishes of itself, and the exchange of a code for an ID token.
+//! The identity provider at which people sign in: its metadata, and the exchange of a code for an ID token.
 //!
 //! `OpenID` Connect with the authorization code flow and PKCE. The keys of the provider, its issuer and the names of claims
 //! are those of the API's bearer tokens.
@@ -25,19 +25,19 @@ use crate::ROOT;
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 128 * 1024;
-/// How long it is known what the provider publishes of itself.
+/// How long the provider's metadata is cached.
 const KNOWN: Duration = Duration::from_hours(1);
-/// How long a provider that failed is not asked again: anybody may ask for a sign-in.
+/// How long the host does not ask a provider again that failed, because anybody may request a sign-in.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Codes that are exchanged at a time. Each is a request to the provider, which anybody can cause.
+/// Codes that are exchanged at a time. Each exchange is a request to the provider that anybody can cause.
 const EXCHANGES_MAX: usize = 16;
-/// Logout tokens that are remembered, and for how long: longer than they are valid.
+/// The number of remembered logout tokens, and the time, which is longer than their validity.
 const LOGOUTS_MAX: usize = 10_000;
 const LOGOUT_KEPT: Duration = Duration::from_mins(15);
 /// The longest code of an error that is shown.
 const CODE_CHARS_MAX: usize = 64;
 
-/// How the console is known at the provider.
+/// The registration of the console at the provider.
 #[derive(Clone)]
 pub struct ProviderSettings {
     /// The issuer of tokens, below which the provider publishes its endpoints.
@@ -73,7 +73,7 @@ impl ProviderSettings {
     }
 }
 
-/// What the provider publishes of itself (`OpenID` Connect Discovery). Unknown members are ignored.
+/// The provider's metadata (`OpenID` Connect Discovery). Unknown members are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Metadata {
     issuer: String,
@@ -114,7 +114,7 @@ impl Metadata {
 pub(crate) enum Failure {
     /// It gave no answer, or one that cannot be read.
     Down(String),
-    /// It and this host do not fit together.
+    /// Its settings and those of this host do not match.
     Setting(String),
     /// It refuses, with one of the codes of OAuth.
     Refused(String),
@@ -158,12 +158,12 @@ impl Provider {
         }
     }
 
-    /// Where the provider leads browsers after a sign-in.
+    /// The address to which the provider redirects browsers after a sign-in.
     pub(crate) fn back(&self) -> String {
         self.own("/sign-in/return")
     }
 
-    /// Where it leads them after a sign-out.
+    /// The address to which it redirects them after a sign-out.
     pub(crate) fn out(&self) -> String {
         self.own("/sign-in")
     }
@@ -173,7 +173,7 @@ impl Provider {
         format!("{base}{ROOT}{path}")
     }
 
-    /// What the provider publishes of itself. Those who wait share one request.
+    /// The provider's metadata. Concurrent callers share one request.
     pub(crate) async fn metadata(&self) -> Result<Metadata, Failure> {
         let mut known = self.known.lock().await;
         let now = self.clock.now();
@@ -329,8 +329,8 @@ impl Provider {
     }
 }
 
-/// A logout token that was taken. It is given back unless it counts: the provider, which may not have waited for the answer, can send it
-/// again.
+/// A logout token that was taken. It is given back unless it took effect: the provider may not have waited for the answer, and can send
+/// it again.
 pub(crate) struct Logout<'a> {
     provider: &'a Provider,
     name: String,
@@ -353,7 +353,7 @@ impl Drop for Logout<'_> {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
-    // The error of the parser would quote the body, in which there may be a token.
+    // The parser's error would quote the body, which may contain a token.
     serde_json::from_slice(body).map_err(|error| {
         Failure::Down(format!(
             "its answer cannot be read, at line {} column {}",
@@ -371,7 +371,7 @@ fn basic(id: &str, secret: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(pair))
 }
 
-/// The code of an error, if it is one: other text of a query or an answer is not shown.
+/// The code of an error, if the text is one. Other text of a query or an answer is not shown.
 pub(crate) fn error_code(text: &str) -> Option<String> {
     let fits = (1..=CODE_CHARS_MAX).contains(&text.len());
     let plain = text

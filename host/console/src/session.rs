@@ -1,7 +1,7 @@
-//! Who is signed in: the cookie of a session, and the visitor that a page is for.
+//! The signed-in person: the cookie of a session, and the visitor of a page.
 //!
-//! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin; browsers take
-//! a page on this machine for one. Scripts cannot read it, and requests from other sites do not carry it.
+//! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin. For browsers,
+//! a page on this machine has a secure origin. Scripts cannot read the cookie, and requests from other sites do not carry it.
 
 use std::io;
 use std::sync::Arc;
@@ -50,18 +50,18 @@ impl axum::response::IntoResponse for Halt {
     }
 }
 
-/// What a handler returns.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Halt>;
 
-/// Somebody who is signed in, with the texts of their language and the API as they may use it.
+/// A signed-in person, with the texts of their language and their access to the API.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) session: Session,
-    /// What a form of this session carries.
+    /// The token in the forms of this session.
     pub(crate) token: String,
     pub(crate) w: Words,
     pub(crate) api: Api,
-    /// Path and query of this page, to come back to; of a form that was sent, those of the page that has it.
+    /// Path and query of this page, to return to. For a sent form, those of the page with the form.
     pub(crate) here: String,
     /// Whether they see an instance inside of a page of a product, and not the console.
     pub(crate) is_embedded: bool,
@@ -69,11 +69,11 @@ pub(crate) struct Visitor {
     myself: Arc<OnceCell<Myself>>,
 }
 
-/// What every page may need to know of the visitor.
+/// The facts about the visitor that every page may need.
 #[derive(Deserialize)]
 pub(crate) struct Myself {
     pub(crate) name: Option<String>,
-    /// What their roles permit.
+    /// The permissions of their roles.
     pub(crate) permissions: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Visitor {
         }
     }
 
-    /// Somebody who sees an instance inside of a page of a product, until their embed token ends. The page says the language.
+    /// A person who sees an instance inside of a page of a product, until their embed token ends. The page determines the language.
     pub(crate) fn embedded(
         console: &Console,
         who: Identity,
@@ -163,7 +163,7 @@ impl Visitor {
         Ok(myself.permissions.iter().any(|one| one == permission))
     }
 
-    /// What the API says of the visitor.
+    /// The API's answer about the visitor.
     pub(crate) async fn myself(&self) -> Result<&Myself, Trouble> {
         let read = || self.api.get("/v1/me");
         self.myself.get_or_try_init(read).await
@@ -207,7 +207,7 @@ pub(crate) fn set_cookie(name: &str, value: &str, seconds: Option<u32>) -> Heade
     HeaderValue::try_from(text).expect("names and values of cookies are plain")
 }
 
-/// What a form of the session with this secret carries. It cannot be guessed without the cookie, and does not tell the secret.
+/// The token in the forms of the session with this secret. It cannot be guessed without the cookie, and does not reveal the secret.
 fn form_token(secret: &[u8]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"wrkflw form\n");
@@ -249,7 +249,7 @@ impl FromRequestParts<Console> for Visitor {
     }
 }
 
-/// The page to come back to. Nothing can be read from the address of most forms, so it is the page that sent the form.
+/// The page to return to. The addresses of most forms have no GET, so it is the page that sent the form.
 fn here(parts: &Parts) -> String {
     if parts.method == Method::GET {
         let here = parts.uri.path_and_query();
@@ -263,14 +263,14 @@ fn here(parts: &Parts) -> String {
     )
 }
 
-/// Who is signed in, on a page that needs no sign-in.
+/// The signed-in person, on a page that needs no sign-in.
 pub(crate) async fn visitor(console: &Console, headers: &HeaderMap) -> Option<Visitor> {
     let (session, secret) = find(console, headers).await.ok()??;
     let here = ROOT.to_owned();
     Some(Visitor::new(console, session, &secret, headers, here))
 }
 
-/// Leads to the page for signing in, and from there back. A script leads the whole page there.
+/// Redirects to the page for signing in, which leads back. For a request of a script, the script loads the whole page there.
 fn sign_in(parts: &Parts, here: &str, partial: bool) -> Response {
     let back = if parts.method == Method::GET && !partial {
         here
@@ -298,7 +298,7 @@ pub(crate) async fn begin(
     let client = client
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    // A session that the browser had before ends: nobody can have planted it.
+    // Ends an earlier session of the browser, so that nobody can plant one.
     end(console, headers).await;
     let begun = console
         .app
@@ -327,13 +327,13 @@ pub(crate) async fn end(console: &Console, headers: &HeaderMap) -> Option<String
     })
 }
 
-/// Whether a session has not ended. If that cannot be read, it counts as ended.
+/// Whether a session still runs. If the host cannot read that, the session counts as ended.
 pub(crate) async fn goes_on(console: &Console, session: &Session) -> bool {
     let known = console.app.engine.sessions(&session.who).await;
     known.is_ok_and(|all| all.iter().any(|one| one.id == session.id))
 }
 
-/// A file that breaks off once the session has ended. The session is looked up before each part is sent, because a client may read slowly.
+/// A file that is aborted once the session has ended. The session is looked up before each part, because a client may read slowly.
 pub(crate) fn while_signed_in(console: Console, session: Session, file: Body) -> Body {
     let parts = file.into_data_stream().then(move |part| {
         let (console, session) = (console.clone(), session.clone());
