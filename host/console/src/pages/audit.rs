@@ -26,7 +26,7 @@ use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 use crate::zone;
 
-/// Where the entries are.
+/// The address of the entries.
 const ROOT: &str = "/console/audit";
 const PAGE_ROWS: &str = "50";
 /// How many characters of an entry's content a row shows. The page of the instance shows all.
@@ -67,7 +67,7 @@ fn tabs(visitor: &Visitor, current: &str) -> Vec<Link> {
     pages.into_iter().map(link).collect()
 }
 
-/// What the address says. Empty values count as missing: forms send them.
+/// The parameters of the address. Empty values count as missing, because forms send them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
@@ -143,7 +143,7 @@ struct Page {
     tabs: Vec<Link>,
     asked: Asked,
     refusal: Option<Trouble>,
-    /// When the last checkpoint was signed: the page has no entry that it does not cover.
+    /// When the last checkpoint was signed. The page has only entries that it covers.
     signed: Option<Moment>,
     table: Table,
     /// The same entries as a file.

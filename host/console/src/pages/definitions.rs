@@ -1,5 +1,5 @@
-//! Definitions: all of them, and the versions of one. `version` is the page of a version, `actions` what may be done with it,
-//! `difference` what differs between two, `upload` the form of a new one, and `migrate` that of a migration.
+//! Definitions: all of them, and the versions of one. `version` is the page of a version, `actions` has the actions on it,
+//! `difference` compares two versions, `upload` is the form of a new version, and `migrate` that of a migration.
 
 mod actions;
 mod difference;
@@ -103,7 +103,7 @@ impl Version {
         Cell::text(names.person(&self.published_by)).below(when.relative)
     }
 
-    /// How it stands: the text and the class of a badge.
+    /// Its status: the text and the class of a badge.
     fn standing(&self, w: Words) -> (String, &'static str) {
         let (id, class) = match (self.active, self.retired_at, self.stopped_at) {
             (_, _, Some(_)) => ("version-stopped", "bad"),
@@ -119,7 +119,7 @@ fn address(key: &str, version: u32) -> String {
     format!("/console/definitions/{}/{version}", segment(key))
 }
 
-/// What a version says of a state.
+/// The address of a state on the page of a version.
 pub(super) fn state(key: &str, version: u32, name: &str) -> String {
     format!("{}#{}", address(key, version), anchor(name))
 }
@@ -144,13 +144,13 @@ async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::sessi
         .await
 }
 
-/// The names of those who published these versions, as far as the visitor may read them.
+/// The names of the people who published these versions, as far as the visitor may read them.
 async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
     let ids = versions.iter().map(|one| one.published_by.as_str());
     Names::of_people(visitor, &ids.collect::<Vec<_>>()).await
 }
 
-/// What the address of the list says.
+/// The parameters in the address of the list.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Search {

@@ -1,8 +1,8 @@
 //! The pages for operators: a panel for each kind of trouble, and its list.
 //!
-//! `figures` shows what was counted and measured over time, and `hosts` the hosts that run. `lists` has the lists of jobs, instances,
-//! refusals and webhooks. `dead_letters` has the events that Kafka refused, `deliveries` the deliveries of webhooks, and `choices` the
-//! form by which some of them are chosen. `bulk` has operations on many instances.
+//! `figures` shows figures over time, and `hosts` the running hosts. `lists` has the lists of jobs, instances, refusals and webhooks.
+//! `dead_letters` has the events that Kafka refused, `deliveries` the deliveries of webhooks, and `choices` the form to select some of
+//! them. `bulk` has operations on many instances.
 
 mod bulk;
 mod choices;
@@ -76,7 +76,7 @@ struct Panel {
     named: Vec<Line>,
     /// Why it could not be read.
     refusal: String,
-    /// What else to know.
+    /// Warnings.
     warnings: Vec<String>,
 }
 
@@ -197,7 +197,7 @@ async fn troubles(visitor: &Visitor) -> Vec<Panel> {
         instances(overdue),
         instances(stale),
     );
-    // Only receivers that do not get what they are meant to get are trouble.
+    // Only receivers that do not get their deliveries are trouble.
     let hooks = hooks.map(|mut hooks| {
         hooks.data.retain(|hook| hook.failures > 0 || !hook.active);
         hooks

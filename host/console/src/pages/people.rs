@@ -1,6 +1,6 @@
-//! People, groups and roles: lists, one of them, and changes. `actions` are the changes, each with what it would leave to nobody
-//! before it is confirmed; `change` is the operation of the API behind each; `one` has the pages of one person, group or role;
-//! `lists` those of all.
+//! People, groups and roles: lists, one of them, and changes. `actions` has the changes, each with the tasks that it would leave
+//! to nobody, shown before the confirmation. `change` has the operation of the API behind each. `one` has the pages of one
+//! person, group or role, `lists` the lists.
 
 mod actions;
 mod change;
@@ -53,7 +53,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/roles/{id}", one(Subject::Role))
 }
 
-/// What a page is about.
+/// The subject of a page.
 enum Subject {
     People,
     Person(String),
@@ -77,7 +77,7 @@ impl Subject {
     }
 }
 
-/// What the address says.
+/// The parameters of the address.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
@@ -88,7 +88,7 @@ struct Asked {
     #[serde(rename = "do")]
     action: String,
     of: String,
-    /// What was just done.
+    /// The action that was just done.
     done: String,
 }
 
@@ -96,7 +96,7 @@ struct Asked {
 struct Section {
     heading: String,
     table: Table,
-    /// What to say if there is no row.
+    /// The text if there is no row.
     empty: String,
 }
 
@@ -108,7 +108,7 @@ struct Page {
     heading: String,
     about: String,
     tabs: Vec<Link>,
-    /// The beginning that is searched for, and where. None if the page has no search.
+    /// The searched beginning, and the address of the search. None if the page has no search.
     search: Option<(String, String)>,
     facts: Vec<(String, Link)>,
     buttons: Vec<Link>,
@@ -182,7 +182,7 @@ async fn render(
     Ok(page(status, &template))
 }
 
-/// A form that was sent: shows what will happen, or does it if that was shown.
+/// Handles a sent form: shows the effects, or makes the change if they were shown.
 async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
     let (named, of) = (fields.get("do").to_owned(), fields.get("of").to_owned());
     let Some(action) = Action::find(&subject, &named, &of) else {

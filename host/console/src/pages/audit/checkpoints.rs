@@ -65,7 +65,7 @@ fn row(one: &Checkpoint, w: Words) -> Vec<Cell> {
     let (first, last) = (one.first_leaf, one.size.saturating_sub(1));
     let leaves = [("first", w.number(first)), ("last", w.number(last))];
     let after = one.entries_after.as_deref().unwrap_or_default();
-    // The cursor leads on from the entries before, so the oldest come first.
+    // The cursor continues behind the earlier entries, so the oldest come first.
     let entries = with_query(super::ROOT, &[("sort", "occurredAt"), ("after", after)]);
     let root = one.root.get(..ROOT_CHARS_SHOWN).unwrap_or(&one.root);
     vec![

@@ -1,4 +1,4 @@
-//! The report of self-approvals: decisions of people on their own requests, and attempts at them that were refused.
+//! The report of self-approvals: decisions of people on their own requests, and refused attempts at such decisions.
 
 use askama::Template;
 use axum::extract::Query;

@@ -1,5 +1,4 @@
-//! The chain of custody of an instance or an entity: every decision and delegation with its seal, as one page to be printed, and as
-//! a file.
+//! The chain of custody of an instance or an entity: every decision and delegation with its seal, as one page for printing, and as a file.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ use crate::names::Names;
 use crate::session::{Answer, Visitor, while_signed_in};
 use crate::shell::{Shell, page};
 
-/// Pages of the API that one page to be printed has, a hundred records each. The file has all.
+/// Limit of the pages of the API in one page for printing, a hundred records each. The file has all records.
 const PAGES_MAX: usize = 10;
 const PAGE_ROWS: &str = "100";
 
@@ -142,8 +141,8 @@ async fn show(
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The first records, oldest first, up to the page that reaches the entry with the number `until`. Also whether there are more until
-/// there.
+/// The first records, oldest first, up to the page that reaches the entry with the number `until`. Also whether more records come
+/// before that entry.
 async fn records(
     visitor: &Visitor,
     path: &str,
@@ -162,7 +161,7 @@ async fn records(
 }
 
 /// The seals of the decisions and delegations of an instance, by the numbers of their entries, up to the number `until`. Also whether
-/// there are more until there. Those who may not read them get none.
+/// more come before that entry. Visitors who may not read them get none.
 pub(in crate::pages) async fn seals(
     visitor: &Visitor,
     instance: Uuid,

@@ -1,5 +1,5 @@
-//! The entries of the audit as a file: one JSON object per line, as the API shows each, oldest first. The pages of the API are read
-//! while the file is sent. Its last line has the address of the next file, or null after the last entry.
+//! The entries of the audit as a file: one JSON object per line, as the API shows each, oldest first. The host reads the pages of
+//! the API while it sends the file. The last line has the address of the next file, or null after the last entry.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -50,7 +50,7 @@ pub(super) async fn file(
         entries: 0,
         pages: 0,
     };
-    // The first page is read before the answer begins, so that a refusal is a page and not a broken file.
+    // The first page is read before the answer begins, so that a refusal becomes a page and not a broken file.
     let first = export.page(&export.asked.after).await;
     export.ahead = Some(first.map_err(|trouble| export.visitor.halt(&trouble))?);
     let lines = futures_util::stream::unfold(export, async |mut export| {
@@ -77,12 +77,12 @@ impl Export {
         self.visitor.api.get(&path).await
     }
 
-    /// The next lines. None if the file has ended. An error breaks it off, so that nobody takes a part for the whole.
+    /// The next lines. None if the file has ended. An error aborts the file, so that nobody takes a part for the whole.
     async fn part(&mut self) -> Option<Result<Bytes, std::io::Error>> {
         let after = self.after.take()?;
         let page = match self.ahead.take() {
             Some(page) => page,
-            // The API answers a page while the host shuts down. A file would keep it open.
+            // The API still answers while the host shuts down. A file would keep the host running.
             None if self.console.app.cancel.is_cancelled() => {
                 let stopping = std::io::Error::other("this host is shutting down");
                 return Some(Err(stopping));

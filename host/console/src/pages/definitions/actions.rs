@@ -110,7 +110,7 @@ struct Unknown {
 }
 
 impl Effects {
-    /// What the activation of this version affects, for people.
+    /// The effects of the activation of this version, in words.
     fn told(&self, version: &Version, w: Words) -> Vec<String> {
         let number = version.version.to_string();
         let mut told = vec![w.with("action-effect-activate", "number", &number)];
@@ -158,7 +158,7 @@ fn path(version: &Version, action: &str) -> String {
     )
 }
 
-/// What an action other than activation affects.
+/// The effects of an action other than activation.
 fn effects(visitor: &Visitor, read: &Read, action: &str) -> Vec<String> {
     let w = visitor.w;
     let version = &read.version;
@@ -200,7 +200,7 @@ pub(super) async fn asked(visitor: &Visitor, read: &Read, action: &str) -> Optio
     })
 }
 
-/// Performs the action of a submitted form, and leads to the page of the version.
+/// Performs the action of a submitted form, and redirects to the page of the version.
 pub(super) async fn act(
     Path((key, version)): Path<(String, u32)>,
     Posted { visitor, fields }: Posted,

@@ -1,5 +1,5 @@
-//! What differs between two versions of a definition: states and transitions by their names, and settings by their place, rather
-//! than lines of text.
+//! The differences between two versions of a definition: states and transitions by their names, and settings by their place,
+//! instead of lines of text.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const CHANGES_MAX: usize = 200;
 /// Characters of a value that a page shows.
 const VALUE_CHARS_MAX: usize = 300;
 
-/// What differs.
+/// The differences.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) groups: Vec<Group>,
@@ -46,7 +46,7 @@ pub(super) struct Field {
 
 type Things<'a> = BTreeMap<String, &'a Node>;
 
-/// Compares the graphs and configs of two versions: their JSON, whose numbers are compared by their digits.
+/// Compares the graphs and configs of two versions as JSON. Numbers are compared by their digits.
 pub(super) fn of(before: (&str, &str), after: (&str, &str)) -> Difference {
     let parsed = |text: &str| Node::parse(text).unwrap_or(Node::Null);
     let (old, old_config) = (&parsed(before.0), &parsed(before.1));
@@ -119,7 +119,7 @@ fn members(value: &Node) -> Things<'_> {
         .collect()
 }
 
-/// What else a graph declares.
+/// The other declarations of a graph.
 fn rest(graph: &Node) -> Things<'_> {
     let mut members = members(graph);
     members.retain(|name, _| name != "states" && name != "transitions");
@@ -171,7 +171,7 @@ fn fields(before: Option<&Node>, after: Option<&Node>) -> Vec<Field> {
     names.into_iter().filter_map(field).collect()
 }
 
-/// The values of a thing by their places. Lists of plain values are one value, as their order is seen at a glance.
+/// The values of a thing by their places. A list of plain values counts as one value, because its order is easy to see.
 fn collect(value: &Node, place: &str, leaves: &mut BTreeMap<String, String>) {
     let within = |name: &str| match place {
         "" => name.to_owned(),

@@ -1,11 +1,11 @@
-//! What holds for all instances of a version, in words: who starts and sees them, what the logic is told of people.
+//! Facts about all instances of a version, in words: who starts and sees them, and which facts about people the logic gets.
 
 use serde_json::Value;
 
 use super::Version;
 use crate::language::Words;
 
-/// Names and values. What the graph does not say has no line, but who sees instances and what the logic reads.
+/// Names and values. Facts that the graph does not declare have no line, except who sees instances and what the logic reads.
 pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, String)> {
     let starts = some(names(&graph["initiators"]));
     let seen = match graph.get("observers").filter(|one| one.is_array()) {
@@ -38,7 +38,7 @@ pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, Str
     told.collect()
 }
 
-/// The name and version of the SDK that a component was built with. What is none of the form that the SDKs write stays as it is.
+/// The name and version of the SDK that a component was built with. A text in another form than the SDKs write does not change.
 fn sdk(text: &str) -> String {
     let read: Value = serde_json::from_str(text).unwrap_or_default();
     match (read["sdk"].as_str(), read["version"].as_str()) {

@@ -1,4 +1,4 @@
-//! The migration of all instances of a version to another one: what it would do, and the operation that does it.
+//! The migration of all instances of a version to another one: its dry run, and its operation.
 
 use askama::Template;
 use axum::extract::Path;
@@ -21,7 +21,7 @@ use crate::shell::{Shell, page};
 
 /// The permission that a migration needs.
 pub(super) const PERMISSION: &str = "instance:migrate";
-/// What separates the old name of a state from the new one.
+/// The separator of the old and the new name of a state.
 const ARROW: &str = "=";
 
 #[derive(Template)]
@@ -102,7 +102,7 @@ fn form_of(visitor: &Visitor, key: &str, from: u32, targets: &[Version], filled:
 
 fn body(key: &str, from: u32, filled: &Fields) -> Value {
     let text = |name: &str| filled.get(name).trim();
-    // What is no number goes to the API as it is, and the refusal names it.
+    // A text that is not a number is sent to the API unchanged, and the refusal names it.
     let version = text("version");
     let version = version
         .parse::<u32>()
@@ -159,7 +159,7 @@ pub(super) async fn show(Path((key, from)): Path<(String, u32)>, visitor: Visito
     render(&visitor, (&key, from), form, StatusCode::OK).await
 }
 
-/// A form that was sent: shows what would happen, or begins the operation if that was shown.
+/// Handles a sent form: shows the effects, or begins the operation if they were shown.
 pub(super) async fn act(
     Path((key, from)): Path<(String, u32)>,
     Posted { visitor, fields }: Posted,
@@ -197,7 +197,7 @@ pub(super) async fn act(
     render(&visitor, (&key, from), form, status).await
 }
 
-/// What a trial says, each instance that would not be migrated with the reason.
+/// The result of a trial. Each instance that would not be migrated has the reason.
 fn effects(w: Words, trial: &Trial) -> Vec<Link> {
     let said = |text: String| Link::to(String::new(), text);
     let total = if trial.more {

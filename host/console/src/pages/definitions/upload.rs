@@ -1,5 +1,5 @@
-//! Publishing a version: a component, or the component of a published version with another config. What the checker finds is
-//! shown as a table, and what was written stays.
+//! Publishing a version: a component, or the component of a published version with another config. A table shows the
+//! findings of the checker, and the form keeps its content.
 
 use askama::Template;
 use axum::body::Bytes;
@@ -22,12 +22,12 @@ use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 pub(super) const PERMISSION: &str = "definition:publish";
-/// The largest form. The API has a limit of its own for what it is passed.
+/// The largest form. The API has a limit of its own for the parts that it gets.
 pub(super) const FORM_BYTES_MAX: usize = 26 * 1024 * 1024;
 /// Fields of a form besides the file.
 const FIELDS_MAX: usize = 8;
 
-/// What the address says.
+/// The parameters of the address.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -48,7 +48,7 @@ struct Page {
     /// Versions whose component may be used again.
     versions: Vec<String>,
     refusal: Option<String>,
-    /// What the checker found.
+    /// The findings of the checker.
     problems: Table,
 }
 
@@ -178,7 +178,7 @@ pub(super) async fn publish(
     }
 }
 
-/// Reads a form. The token comes first, so that nothing else is read without it.
+/// Reads a form. The token comes first, so that without a token nothing else is read.
 async fn read(visitor: &Visitor, request: Request) -> Result<Form, Halt> {
     let headers = request.headers().clone();
     let broken = |status: StatusCode| Halt::from(status.into_response());

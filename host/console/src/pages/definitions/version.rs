@@ -1,4 +1,4 @@
-//! The page of a version: how it stands, what may be done with it, its diagram, and what differs from another version.
+//! The page of a version: its status, its actions, its diagram, and its differences from another version.
 
 use askama::Template;
 use axum::extract::{Path, Query};
@@ -21,7 +21,7 @@ use crate::moment::Moment;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
-/// What the address of a version says.
+/// The parameters in the address of a version.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     /// The chosen action.
     #[serde(rename = "do")]
     pub(super) action: String,
-    /// What was just done, and which version was active before.
+    /// The action that was just done, and the version that was active before.
     pub(super) done: String,
     pub(super) before: String,
     /// The size of the diagram.
@@ -100,7 +100,7 @@ struct Other {
     is_chosen: bool,
 }
 
-/// What differs from another version.
+/// The differences from another version.
 struct Compared {
     heading: String,
     /// The notes of both versions, each with its version.
@@ -264,7 +264,7 @@ fn states(graph: &Value) -> Vec<State> {
     listed(graph, "states").map(state).collect()
 }
 
-/// Links to another config of the same component, and to the migration of the instances, for those who may.
+/// Links to another config of the same component, and to the migration of the instances, for visitors with the permission.
 fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
     let (w, version) = (visitor.w, &read.version);
     let may = |permission: &str| read.permissions.iter().any(|one| one == permission);

@@ -1,5 +1,5 @@
-//! What an operator chooses among many: single ones, all with the same error, or all. And what became of those that were sent
-//! again, which the page follows. Templates are `templates/choices.html` and `templates/sent.html`.
+//! The operator's selection among many items: single items, all with the same error, or all. Also the status of items that
+//! were sent again, which the page follows. Templates are `templates/choices.html` and `templates/sent.html`.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::pages::instance::deliveries::Standing;
 use crate::posted::Fields;
 use crate::session::{Halt, Visitor};
 
-/// How many are sent again or discarded by one form.
+/// How many items one form sends again or discards.
 pub(super) const MANY_MAX: usize = 500;
-/// How many pages of the list are searched for those with an error.
+/// How many pages of the list are searched for items with an error.
 const PAGES_MAX: usize = 50;
-/// How many of those that were sent again a page follows.
+/// How many of the items sent again a page follows.
 pub(super) const FOLLOWED_MAX: usize = 20;
 
-/// Those with the same error.
+/// The items with the same error.
 pub(super) struct Group {
     pub(super) error: String,
     pub(super) count: String,
@@ -28,9 +28,9 @@ pub(super) struct Group {
     pub(super) items: Vec<Item>,
 }
 
-/// One that may be chosen.
+/// An item that may be selected.
 pub(super) struct Item {
-    /// What a form says of it.
+    /// Its value in a form.
     pub(super) key: String,
     pub(super) error: String,
     pub(super) name: String,
@@ -41,7 +41,7 @@ pub(super) struct Item {
     pub(super) is_chosen: bool,
 }
 
-/// What a form says of the choice.
+/// The selection in a form.
 #[derive(Default)]
 pub(super) struct Choice {
     is_all: bool,
@@ -54,25 +54,25 @@ pub(super) struct Choice {
 
 /// A page with choices.
 pub(super) struct Choices {
-    /// Where the form is sent to.
+    /// The address to which the form is sent.
     pub(super) address: String,
     pub(super) groups: Vec<Group>,
     pub(super) is_all: bool,
     pub(super) reason: String,
     /// The place of the page in the list.
     pub(super) after: String,
-    /// What was refused, each with its page.
+    /// The refused items, each with its page.
     pub(super) refused: Vec<(String, String, String)>,
-    /// What was done, in words.
+    /// The results, in words.
     pub(super) done: Vec<String>,
     pub(super) refusal: Option<String>,
     pub(super) confirm: Option<Confirm>,
     pub(super) sent: Option<Sent>,
 }
 
-/// Those that were sent again.
+/// The items that were sent again.
 pub(super) struct Sent {
-    /// Where a script asks again.
+    /// The address at which a script asks again.
     pub(super) address: String,
     pub(super) standings: Vec<Standing>,
     /// Whether one of them has no outcome yet.
@@ -106,8 +106,8 @@ impl Choice {
         self.is_all || named(&self.errors, error) || named(&self.keys, key)
     }
 
-    /// The keys of what was chosen, and whether there are more than one form takes. The list has those with an error and all of
-    /// them; single ones were named by the form.
+    /// The keys of the selection, and whether there are more than one form takes. The form names single items. The list gives
+    /// all items, or all with an error.
     pub(super) async fn resolved<T: DeserializeOwned>(
         &self,
         visitor: &Visitor,
@@ -156,7 +156,7 @@ impl Choices {
         }
     }
 
-    /// Shows these from the place `after` on, by their errors. `count` is the text of their number.
+    /// Shows these items from the place `after` on, by their errors. `count` is the text of their number.
     pub(super) fn listing(
         self,
         (items, after): (Vec<Item>, &str),
@@ -185,14 +185,14 @@ impl Choices {
         }
     }
 
-    /// Says that so many were sent again, if the page does not follow all of them.
+    /// Says how many were sent again, if the page does not follow all of them.
     pub(super) fn bounding(&mut self, sent: usize, w: Words) {
         if sent > FOLLOWED_MAX {
             self.done.push(w.n("sent-first", FOLLOWED_MAX));
         }
     }
 
-    /// Asks to confirm that these are discarded. `effect` is the text of what that means.
+    /// Asks to confirm that these are discarded. `effect` is the text of the effect.
     pub(super) fn asking(&mut self, keys: Vec<String>, choice: &Choice, effect: &str, w: Words) {
         let effects = vec![w.n(effect, keys.len())];
         let fixed = [("do", "discard".to_owned()), ("step", "confirm".to_owned())];

@@ -1,5 +1,5 @@
-//! Events that Kafka refused: those of one instance with the first one's content. `many` has those of all instances, `sent` what became
-//! of events that were sent again.
+//! Events that Kafka refused: the events of one instance, with the content of the first. `many` has the events of all instances, `sent`
+//! the status of events that were sent again.
 
 pub(super) mod many;
 mod sent;
@@ -71,7 +71,7 @@ struct Moved {
     more: bool,
 }
 
-/// What the address of an instance's events says.
+/// The parameters in the address of an instance's events.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AskedOne {
@@ -157,7 +157,7 @@ async fn events(visitor: &Visitor, id: Uuid, after: &str) -> Result<Paged<Parked
     }
 }
 
-/// How many events wait, counted until it is more than a command discards and sends.
+/// The number of waiting events, counted until it exceeds the number that one command discards and sends.
 async fn counted(visitor: &Visitor, id: Uuid, waiting: &Waiting) -> Result<usize, Halt> {
     let (mut count, mut after) = waiting.begun.clone();
     while let Some(place) = after.take_if(|_| count <= RELEASED_MAX + 1) {
@@ -287,7 +287,7 @@ impl First {
 }
 
 impl AskedOne {
-    /// What was done, for the reader.
+    /// The result, in words.
     fn told(&self, w: Words) -> Vec<String> {
         let done = w.known(&format!("dead-letter-done-{}", self.done));
         let more = done.is_some() && self.more;
@@ -296,7 +296,7 @@ impl AskedOne {
     }
 }
 
-/// What became of the events that were just sent again.
+/// The status of the events that were just sent again.
 async fn sent(visitor: &Visitor, id: Uuid, asked: &AskedOne) -> Option<Sent> {
     if asked.done != "retry" {
         return None;
@@ -307,8 +307,8 @@ async fn sent(visitor: &Visitor, id: Uuid, asked: &AskedOne) -> Option<Sent> {
     Sent::of(address, vec![standing])
 }
 
-/// The content of an event, as consumers would see it. None if it is not among the first events of the instance, or the visitor
-/// may not read events.
+/// The content of an event, as consumers see it. None if it is not among the first events of the instance, or the visitor may
+/// not read events.
 pub(super) async fn content(visitor: &Visitor, instance: Uuid, event: Uuid) -> Option<String> {
     let (instance, event) = (instance.to_string(), event.to_string());
     let mut after = String::new();
@@ -332,7 +332,7 @@ pub(super) async fn content(visitor: &Visitor, instance: Uuid, event: Uuid) -> O
     None
 }
 
-/// A form that was sent: sends the events of an instance again, or discards the first.
+/// Handles a sent form: sends the events of an instance again, or discards the first.
 pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
     let action = fields.get("do");
     let reason = fields.get("reason").trim();

@@ -28,7 +28,7 @@ const PAGES_MAX: usize = 20;
 /// A page waits for an attempt that is due within so many seconds.
 const SOON_SECONDS: i64 = 60;
 
-/// What the address of a delivery says.
+/// The parameters in the address of a delivery.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -118,7 +118,7 @@ struct One {
     content: Option<String>,
 }
 
-/// The deliveries with these ids, which are searched among those of their receiver: the newest come first.
+/// The deliveries with these ids, searched among those of their receiver, the newest first.
 async fn find(visitor: &Visitor, id: Uuid, ids: &[Uuid]) -> Result<Vec<Delivery>, Halt> {
     let (mut all, mut after) = (Vec::new(), String::new());
     for _ in 0..PAGES_MAX {
@@ -176,7 +176,7 @@ async fn render(
     status: StatusCode,
 ) -> Answer {
     let w = visitor.w;
-    // First how it stands: the page asks no more once it is settled, and must have the last attempt then.
+    // The status is read first: once the delivery is settled, the page asks no more, and must have the last attempt by then.
     let found = find(visitor, id, &[delivery]).await?.pop();
     let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/attempts");
     let attempts: Paged<Attempt> = visitor.get(&path).await?;

@@ -1,5 +1,4 @@
-//! Figures over time on the page of operations: what was decided, started and refused, and what waits, each as a drawn line with
-//! its numbers.
+//! Figures over time on the page of operations: decisions, starts, refusals and backlogs, each as a drawn line with its numbers.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -23,7 +22,7 @@ const REASONS_MAX: usize = 8;
 /// The times to choose from, by their names in the address, in hours.
 const RANGES: [(&str, i64); 3] = [("hour", 1), ("day", 24), ("week", 7 * 24)];
 
-/// What the address says of the time.
+/// The period in the address.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -93,7 +92,7 @@ pub(super) struct Card {
     /// The list behind it.
     pub(super) address: String,
     pub(super) sparks: Vec<Spark>,
-    /// What leads to parts of the list.
+    /// Links to parts of the list.
     pub(super) lines: Vec<Line>,
 }
 
@@ -105,7 +104,7 @@ pub(super) struct Spark {
     pub(super) address: String,
     /// The figure that counts most.
     pub(super) figure: String,
-    /// What the drawing shows, for people who do not see it.
+    /// A description of the drawing, for people who do not see it.
     pub(super) description: String,
     /// The corners of the line.
     pub(super) points: String,
@@ -260,7 +259,7 @@ fn points(values: &[u64]) -> String {
     corners.join(" ")
 }
 
-/// A duration in one unit: a larger one from two of them on, or if it is just one.
+/// A duration in one unit: a larger unit from two of them on, or for exactly one.
 fn duration(seconds: u64, w: Words) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;

@@ -29,7 +29,7 @@ struct Host {
 }
 
 impl Hosts {
-    /// What an operator should know of the hosts together: several versions, and what no host does.
+    /// Warnings about all hosts together: several versions, and roles that no host has.
     fn warnings(&self, w: Words) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.versions.len() > 1 {

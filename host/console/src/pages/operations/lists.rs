@@ -227,7 +227,7 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
     Ok(page(StatusCode::OK, &listing))
 }
 
-/// What the address of the list of refusals says.
+/// The parameters in the address of the list of refusals.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Refused {

@@ -1,5 +1,5 @@
-//! The changes of people, groups and roles. Each is one operation of the API. Those that may leave work to nobody have a dry run
-//! there, which the form shows before it is confirmed.
+//! The changes of people, groups and roles. Each is one operation of the API. Operations that may leave work to nobody have a
+//! dry run, and the form shows its result before the confirmation.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -170,8 +170,8 @@ impl Action {
         }
     }
 
-    /// The form that the address asks for. If nothing has to be filled in, it shows the effects at once. None if the visitor may
-    /// not do it.
+    /// The form that the address asks for. If it has no fields to fill in, it shows the effects at once. None if the visitor
+    /// lacks the permission.
     pub(super) async fn asked(
         &self,
         visitor: &Visitor,
@@ -215,7 +215,7 @@ impl Action {
         Ok(Fields(pairs))
     }
 
-    /// What the change affects.
+    /// The effects of the change.
     pub(super) async fn effects(
         &self,
         visitor: &Visitor,

@@ -1,4 +1,4 @@
-//! The operations of the API by which people, groups and roles are changed, and what their dry runs answer.
+//! The operations of the API that change people, groups and roles, and the answers of their dry runs.
 
 use axum::http::Method;
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ impl Change {
         }
     }
 
-    /// What a preview is about.
+    /// The digest of the content of a preview.
     pub(super) fn seen(&self) -> Value {
         json!({ "method": self.method.as_str(), "path": self.path, "body": self.body })
     }
@@ -111,7 +111,7 @@ pub(super) fn of_person(id: &str, action: &str, of: &str, filled: &Fields) -> Ch
     }
 }
 
-/// A moment in UTC from the text of a field. A text that is no moment is passed on unchanged, so that the API refuses it by name.
+/// A moment in UTC from the text of a field. A text that is not a moment is sent unchanged, so that the API refuses it by name.
 fn moment(text: &str) -> String {
     let whole = format!("{text}Z");
     let parsed = [format!("{text}:00Z"), whole]

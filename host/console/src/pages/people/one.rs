@@ -114,7 +114,7 @@ fn action(subject: &Subject, action: &str, of: &str, name: String, may: bool) ->
     }
 }
 
-/// A table whose last column has what may be done with each line. It is left out if the visitor may not change anything.
+/// A table whose last column has the actions on each line. That column is left out if the visitor may not change anything.
 fn with_actions(
     w: Words,
     heading: &str,

@@ -18,7 +18,7 @@ use crate::posted::Posted;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 
-/// What the address of the list says.
+/// The parameters in the address of the list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::pages::operations) struct Asked {
@@ -27,7 +27,7 @@ pub(in crate::pages::operations) struct Asked {
     sent: String,
 }
 
-/// What a form says of an instance: its id, the entry of the refused event, and the event.
+/// The value of an instance in a form: its id, the entry of the refused event, and the event.
 pub(super) struct Key {
     pub(super) instance: Uuid,
     entry: u64,

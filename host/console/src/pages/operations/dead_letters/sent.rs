@@ -1,4 +1,4 @@
-//! What became of events that were sent again.
+//! The status of events that were sent again.
 
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use crate::pages::operations::ROOT;
 use crate::pages::operations::choices::{FOLLOWED_MAX, Sent};
 use crate::session::Visitor;
 
-/// How those with these keys stand now. `address` has the page on which a script asks again.
+/// The present status of the events with these keys. `address` has the page on which a script asks again.
 pub(super) async fn of(visitor: &Visitor, keys: &[String], address: String) -> Option<Sent> {
     let keys = keys.iter().take(FOLLOWED_MAX);
     let mut standings = Vec::new();
@@ -20,7 +20,7 @@ pub(super) async fn of(visitor: &Visitor, keys: &[String], address: String) -> O
     Sent::of(address, standings)
 }
 
-/// How the event of an instance stands: refused again, or as the instance's events say.
+/// The status of the event of an instance: refused again, or as in the instance's events.
 pub(super) async fn standing(visitor: &Visitor, instance: Uuid, event: Option<Uuid>) -> Standing {
     let w = visitor.w;
     let path = format!("/v1/dead-letters/{instance}?limit=1");
@@ -49,7 +49,7 @@ pub(super) async fn standing(visitor: &Visitor, instance: Uuid, event: Option<Uu
             address: named.address,
             ..found
         },
-        // It is not refused, and more may not be read.
+        // It is not refused, and the visitor may not read more.
         None => Standing {
             state: w.t("sent-unknown").into_owned(),
             ..named

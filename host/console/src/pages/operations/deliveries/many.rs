@@ -1,5 +1,4 @@
-//! The deliveries to one receiver. Those that were given up are listed by their errors: send some or all of them again, or discard
-//! them.
+//! The deliveries to one receiver. Dead deliveries are listed by their errors: send some or all of them again, or discard them.
 
 use askama::Template;
 use axum::extract::{Path, Query};
@@ -26,7 +25,7 @@ const STATES: [&str; 5] = ["", DEAD, "pending", "delivered", "discarded"];
 /// The state of those that were given up.
 const DEAD: &str = "dead";
 
-/// What the address of the deliveries says.
+/// The parameters in the address of the deliveries.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::pages::operations) struct Asked {
@@ -72,7 +71,7 @@ pub(in crate::pages::operations) async fn all(
     render(&visitor, id, &asked, choices, &Choice::default()).await
 }
 
-/// How these deliveries stand now.
+/// The present status of these deliveries.
 async fn followed(visitor: &Visitor, id: Uuid, sent: &[Uuid]) -> Result<Option<Sent>, Halt> {
     let sent = &sent[..sent.len().min(FOLLOWED_MAX)];
     if sent.is_empty() {
@@ -225,7 +224,7 @@ pub(in crate::pages::operations) async fn act(
         choices.bounding(changed.len(), w);
         choices.sent = followed(&visitor, id, &changed).await?;
     }
-    // What the page had is done.
+    // The deliveries of the page are done.
     asked.after.clear();
     render(&visitor, id, &asked, choices, &Choice::default()).await
 }
