@@ -58,7 +58,7 @@ static EMBED_STYLE: LazyLock<Asset> = LazyLock::new(|| Asset {
     content: embed_style().leak(),
 });
 
-/// In a shadow tree the host element is the root, and its width counts, not that of the window.
+/// In a shadow tree the host element is the root. Its width counts, not the width of the window.
 fn embed_style() -> String {
     let style = STYLE.content;
     let style = style.replace(":root[data-theme=", ":host([theme=");
@@ -68,7 +68,7 @@ fn embed_style() -> String {
     style + include_str!("../assets/embed.css")
 }
 
-/// The styles of diagrams. A diagram alone follows the setting of the device; in the console, also the choice of the reader.
+/// The styles of diagrams. A diagram by itself follows the setting of the device. In the console, it also follows the choice of the reader.
 static DIAGRAM: LazyLock<Asset> = LazyLock::new(|| Asset {
     name: "diagram.css",
     media_type: "text/css; charset=utf-8",
@@ -128,7 +128,7 @@ static BY_PATH: LazyLock<BTreeMap<String, &Asset>> = LazyLock::new(|| {
     all.into_iter().map(|one| (one.path(), one)).collect()
 });
 
-/// Where products load the element from. The address stays; its content is the one of this host's version.
+/// The address from which products load the element. It never changes; its content is that of this host's version.
 pub(crate) const ELEMENT_PATH: &str = "/embed/wrkflw-instance.js";
 
 pub(crate) fn routes() -> Router<Console> {
@@ -137,7 +137,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route(ELEMENT_PATH, get(element))
 }
 
-/// Pages of products load the element and its styles: nothing in them is secret.
+/// Pages of products load the element and its styles, and nothing in them is secret.
 const SHARED: [(HeaderName, &str); 2] = [
     (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (

@@ -1,4 +1,4 @@
-//! What the API says of instances, as far as pages show it.
+//! The parts of the API's answers about instances that pages show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,7 @@ pub(crate) struct State {
     pub(crate) needed: u32,
     pub(crate) key: Option<String>,
     pub(crate) unassignable_since: Option<Timestamp>,
-    /// Who has its tasks, or had them last.
+    /// The owners of its tasks, or their last owners.
     #[serde(default)]
     pub(crate) owners: Vec<String>,
     #[serde(default)]
@@ -121,7 +121,7 @@ impl State {
         candidates.filter(move |one| seen.insert((&one.kind, &one.id)))
     }
 
-    /// Who has its open tasks, or may take them; each once.
+    /// The owners or candidates of its open tasks, each once.
     pub(crate) fn waits_for(&self, names: &Names) -> Vec<String> {
         let open = self.tasks.iter().filter(|task| task.is_open());
         let people = open.flat_map(|task| {
@@ -227,7 +227,7 @@ pub(crate) struct Actions {
     pub(crate) actions: Vec<Action>,
 }
 
-/// One thing that might be done, and why not if it is refused.
+/// One possible action, with the reason if it is refused.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Action {
@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// Who may not read instances gets short answers, also of dry runs.
+    /// A caller who may not read instances gets short answers, also to dry runs.
     #[test]
     fn a_short_answer_to_a_command_is_read() {
         let answer = json!({

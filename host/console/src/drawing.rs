@@ -1,5 +1,5 @@
-//! The drawing of a flow as a part of a page: its states are links, and it has several sizes. The page has the markup itself and
-//! not an image, so it is drawn once, and its links and sizes need no script. Its template is `templates/drawing.html`.
+//! The drawing of a flow as a part of a page: its states are links, and it has several sizes. The page contains the markup
+//! itself, not an image. So the flow is drawn once, and links and sizes need no script. Its template is `templates/drawing.html`.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ const SIZES: [u32; 7] = [25, 50, 75, 100, 150, 200, 300];
 const USUAL: u32 = 100;
 /// The size that is as wide as the page.
 const FIT: &str = "fit";
-/// Where a state begins in a drawing, and its name.
+/// The markup at which a state begins in a drawing, and its name.
 const STATE: &str = "<g class=\"state ";
 const NAME: &str = "data-state=\"";
 
-/// Markup as the server writes it, with every text of others in it escaped.
+/// Markup as the server writes it. Every text of other people in it is escaped.
 pub(crate) struct Markup(String);
 
 impl HtmlSafe for Markup {}
@@ -79,8 +79,8 @@ impl Size {
 }
 
 impl Drawing {
-    /// The drawing at this path of the API. `file` is its address in the console, `page` has the address of the page with another
-    /// size, `way` where a state leads to.
+    /// The drawing at this path of the API. `file` is its address in the console, `page` gives the address of the page with
+    /// another size, `way` the target of a state's link.
     pub(crate) async fn of(
         visitor: &Visitor,
         path: &str,
@@ -138,7 +138,8 @@ fn taken_apart(
     (head, pieces.collect())
 }
 
-/// The beginning without its styles, which the policy of pages forbids there, and in this size. It is no image: it has links.
+/// The beginning of the drawing, in this size and without its styles, which the policy of pages forbids there. It does not
+/// have the role of an image, because it has links.
 fn head(drawing: &str, size: Size) -> Markup {
     let (before, styles) = drawing.split_once("<style>").unwrap_or((drawing, ""));
     let after = styles.split_once("</style>").map_or("", |(_, rest)| rest);

@@ -21,7 +21,7 @@ pub(crate) struct Language {
     pub(crate) code: &'static str,
     /// Its name in itself.
     pub(crate) name: &'static str,
-    /// What it writes between the thousands of a number.
+    /// Its separator of thousands.
     thousands: char,
     bundle: FluentBundle<FluentResource>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The language that was chosen, or else the first that the browser accepts and the console has.
+    /// The chosen language, or else the first that the browser accepts and the console has.
     pub(crate) fn of(headers: &HeaderMap) -> Words {
         let chosen = cookie(headers, COOKIE).and_then(|code| Words::named(&code));
         let accepted = headers.get(header::ACCEPT_LANGUAGE);
@@ -130,7 +130,8 @@ impl Words {
         }
     }
 
-    /// These words with the preferred language and time zone of a person. What they did not choose, or the console does not have, stays.
+    /// These words with the preferred language and time zone of a person. A preference that is missing, or that the console does not
+    /// have, changes nothing.
     pub(crate) fn preferring(self, preference: &Preference) -> Words {
         let language = preference.language.as_deref().and_then(preferred);
         Words {
@@ -165,13 +166,13 @@ impl Words {
         self.format(id, Some(&arguments)).into_owned()
     }
 
-    /// A number as the reader writes it. Versions, years and ids are names, and stay as they are.
+    /// A number as the reader writes it. Do not use it for versions, years and ids: these are names.
     pub(crate) fn number(self, number: impl TryInto<i64>) -> String {
         let number = number.try_into().unwrap_or(i64::MAX);
         grouped(&number.to_string(), self.language.thousands)
     }
 
-    /// Whether the reader may mean a number with its thousands apart by a text that is another number in JSON: in German, `1.500`.
+    /// Whether a text that is a number in JSON may mean another number with separated thousands to the reader: in German, `1.500`.
     pub(crate) fn has_thousands(self, text: &str) -> bool {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_plain = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());

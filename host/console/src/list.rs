@@ -1,5 +1,4 @@
-//! Lists of the API as tables. The template of a page with one table is `templates/listing.html`, that of a table
-//! `templates/table.html`.
+//! Lists of the API as tables. `templates/listing.html` is the template of a page with one table, `templates/table.html` that of a table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::shell::Shell;
 
 /// Limit of the empty pages of the API that are read for one page with rows.
 const EMPTY_PAGES_MAX: usize = 10;
-/// After this time an empty page is shown, with the way to the next one. The API may take two seconds for each.
+/// After this time an empty page is shown, with a link to the next one. The API may take two seconds for each.
 const EMPTY_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// A page of a list of the API.
@@ -25,7 +24,7 @@ const EMPTY_TIME_MAX: Duration = Duration::from_secs(4);
 pub(crate) struct Paged<T> {
     pub(crate) data: Vec<T>,
     pub(crate) page: Next,
-    /// The names of people and groups in the rows, if the list was asked for them.
+    /// The names of people and groups in the rows, if the request asked for them.
     #[serde(default)]
     pub(crate) people: BTreeMap<String, String>,
     #[serde(default)]
@@ -41,8 +40,8 @@ pub(crate) struct Next {
     pub(crate) capped: Option<bool>,
 }
 
-/// The first page with rows, from the place `after` on. A page may have none although others follow: the API bounds what it reads for
-/// one, and the visitor may not see that.
+/// The first page with rows, from the place `after` on. A page may have no rows although others follow: the API bounds the rows that
+/// it reads for a page, and the visitor may not see them.
 pub(crate) async fn page_with_rows<T: DeserializeOwned>(
     visitor: &Visitor,
     after: &str,
@@ -71,7 +70,7 @@ impl<T> Default for Paged<T> {
     }
 }
 
-/// What the address of a page with a list says.
+/// The parameters in the address of a page with a list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Asked {
@@ -81,7 +80,7 @@ pub(crate) struct Asked {
 /// A table. On a narrow screen each row is a block, and each cell says its column.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// What it is, for people who do not see it.
+    /// A description for people who do not see it.
     pub(crate) name: String,
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Vec<Cell>>,
@@ -93,7 +92,7 @@ pub(crate) struct Cell {
     pub(crate) text: String,
     /// Empty if it is no link.
     pub(crate) address: String,
-    /// The class of a badge, or of a link that looks unlike a title; empty if it is neither.
+    /// The class of a badge, or of a link that does not look like a title; else empty.
     pub(crate) badge: &'static str,
     pub(crate) below: String,
     pub(crate) when: Option<Moment>,
@@ -183,13 +182,13 @@ pub(crate) struct Listing {
     pub(crate) heading: String,
     pub(crate) about: String,
     pub(crate) done: Option<String>,
-    /// What else may be done here.
+    /// Further actions.
     pub(crate) buttons: Vec<Link>,
     pub(crate) tabs: Vec<Link>,
     /// The words that were searched, and the page that searches.
     pub(crate) search: Option<(String, String)>,
     pub(crate) table: Table,
-    /// What to say if there is no row.
+    /// The text if there is no row.
     pub(crate) empty: String,
     pub(crate) first: Option<String>,
     pub(crate) next: Option<String>,
@@ -225,8 +224,8 @@ impl Listing {
         }
     }
 
-    /// Adds the links to the first page and to the next one. `parameters` are what else the address says. A page without rows before a
-    /// next one does not say that there is nothing.
+    /// Adds the links to the first page and to the next one. `parameters` are the other parameters of the address. A page without rows
+    /// but with a next page does not say that the list is empty.
     pub(crate) fn paged(
         self,
         path: &str,

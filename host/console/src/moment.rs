@@ -13,8 +13,8 @@ pub(crate) struct Moment {
     pub(crate) at: String,
     /// In words, relative to now.
     pub(crate) relative: String,
-    /// For people, in the zone that the reader chose, else in UTC. The script says it as the language does, and takes the zone of
-    /// the browser if none was chosen.
+    /// For people, in the zone that the reader chose, else in UTC. The script writes it in the form of the language, and uses the
+    /// zone of the browser if none was chosen.
     pub(crate) absolute: String,
     /// Whether it has passed.
     pub(crate) passed: bool,

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::language::Words;
 use crate::session::Visitor;
 
-/// People, and groups, whose names one page looks up; others are shown by their ids. The API takes no more at once.
+/// Limit of the people, and of the groups, whose names one page looks up. Others are shown by their ids. The API takes no more at once.
 pub(crate) const NAMES_MAX: usize = 200;
 /// A priority from which a badge is loud.
 const HIGH: i16 = 50;
@@ -51,8 +51,7 @@ impl Names {
         names
     }
 
-    /// Adds the names of these people and groups that it lacks, as far as the visitor may read them. One read gets at most
-    /// [`NAMES_MAX`] of each.
+    /// Adds the missing names of these people and groups, as far as the visitor may read them. One read gets at most [`NAMES_MAX`] of each.
     pub(crate) async fn look_up(&mut self, visitor: &Visitor, people: &[&str], groups: &[&str]) {
         let people = unknown(&self.people, people);
         let groups = unknown(&self.groups, groups);
@@ -78,7 +77,7 @@ impl Names {
         self.person(&candidate.id)
     }
 
-    /// Who has a task, for whom, or to whom it is offered.
+    /// The owner of a task and the person they act for, or its candidates.
     pub(crate) fn holder(
         &self,
         owner: Option<&str>,
@@ -114,7 +113,7 @@ pub(crate) struct Badge {
 }
 
 impl Badge {
-    /// None for the lowest priority without a name: it says nothing.
+    /// None for the lowest priority if it has no name.
     pub(crate) fn of(priority: i16, name: Option<&str>, w: Words) -> Option<Badge> {
         let text = match name {
             Some(name) => name.to_owned(),

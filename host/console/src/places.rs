@@ -1,4 +1,4 @@
-//! The pages that the navigation leads to, and those that the search finds by their names.
+//! The pages of the navigation, and the pages that the search finds by their names.
 
 use crate::language::Words;
 use crate::shell::Reader;
@@ -10,7 +10,7 @@ pub(crate) struct Place {
     pub(crate) text: &'static str,
     /// The id of the name of the page that it belongs to; empty for a page of the navigation.
     within: &'static str,
-    /// One of these permissions opens it. None: everybody may.
+    /// One of these permissions opens it. Empty: everybody may open it.
     any_of: &'static [&'static str],
 }
 
@@ -18,7 +18,7 @@ const OPERATION: &[&str] = &["dead-letter:read"];
 const PEOPLE: &[&str] = &["directory:write", "role:read"];
 const AUDIT: &[&str] = &["audit:read"];
 
-/// The pages of the navigation. The frame marks the one whose name is that of its section.
+/// The pages of the navigation. The frame marks the page of its section.
 const MAIN: [Place; 7] = [
     Place::new("/console", "inbox", "", &[]),
     Place::new("/console/start", "start", "", &[]),
@@ -171,7 +171,7 @@ pub(crate) fn named(words: &str, reader: &Reader, w: Words) -> Vec<&'static Plac
         .collect()
 }
 
-/// Whether a name has all of these words, or their beginnings, in any order. Letters of either case are the same.
+/// Whether a name has words that begin with all of these, in any order. Case does not count.
 pub(crate) fn has(name: &str, words: &str) -> bool {
     let name = name.to_lowercase();
     let words = words.to_lowercase();

@@ -13,7 +13,7 @@ use crate::session::Visitor;
 /// Unread notifications that are counted; more are shown as `9+`.
 const UNREAD_MAX: usize = 9;
 
-/// What the frame shows.
+/// The content of the frame.
 pub(crate) struct Shell {
     pub(crate) w: Words,
     pub(crate) title: String,
@@ -23,7 +23,7 @@ pub(crate) struct Shell {
     pub(crate) here: String,
     /// `light` or `dark`, if the reader chose one.
     pub(crate) theme: String,
-    /// Who is signed in.
+    /// The signed-in person.
     pub(crate) reader: Option<Reader>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Reader {
     pub(crate) token: String,
     /// The number of unread notifications; empty for none.
     pub(crate) unread: String,
-    /// What their roles permit.
+    /// The permissions of their roles.
     pub(crate) permissions: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Shell {
         }
     }
 
-    /// The frame for a visitor. Notifications that cannot be read are not counted: the page matters more.
+    /// The frame for a visitor. If notifications cannot be read, they are not counted, because the page is more important.
     pub(crate) async fn of(visitor: &Visitor, section: &'static str, title: String) -> Shell {
         let unread = format!("/v1/notifications?unread=true&limit={}", UNREAD_MAX + 1);
         let (me, unread) =
@@ -95,7 +95,7 @@ impl Shell {
         }
     }
 
-    /// The same without what needs the API, for pages about its failures.
+    /// The same without the parts that need the API, for pages about its failures.
     pub(crate) fn bare(visitor: &Visitor, title: String) -> Shell {
         Shell {
             reader: Some(Reader {

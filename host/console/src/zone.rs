@@ -50,14 +50,15 @@ pub(crate) fn name_of(zone: Option<Zone>) -> &'static str {
     zone.map_or("UTC", Zone::name)
 }
 
-/// The beginning of a day in this zone, as the API takes it. What is no day goes to the API as it is, and the refusal names it.
+/// The beginning of a day in this zone, as the API takes it. A text that is not a day is sent to the API unchanged, and the
+/// refusal names it.
 pub(crate) fn day(text: &str, zone: Option<Zone>) -> String {
     let day = text.parse::<Date>().ok();
     let begin = day.and_then(|day| day.to_zoned(of(zone)).ok());
     begin.map_or_else(|| text.to_owned(), |begin| begin.timestamp().to_string())
 }
 
-/// A moment in this zone that a field without a zone gives, as the API takes it. What is none goes to the API as it is.
+/// The moment of a field without a zone, in this zone, as the API takes it. A text that is not a moment is sent to the API unchanged.
 pub(crate) fn moment(text: &str, zone: Option<Zone>) -> String {
     let moment = text.parse::<DateTime>().ok();
     let moment = moment.and_then(|moment| moment.to_zoned(of(zone)).ok());

@@ -1,8 +1,8 @@
 //! An instance inside of a page of a product: the banner, the form of a decision, and the timeline, as parts that the element
 //! `<wrkflw-instance>` shows. `docs/embedding.md` describes it.
 //!
-//! A request carries an embed token and comes from the origin that the token names. Every request is a POST, because browsers name the
-//! origin of each of these, and a token is never part of an address. The token opens the two paths of this module alone.
+//! A request carries an embed token and comes from the origin that the token names. Every request is a POST: browsers name the origin
+//! of every POST, and a token must not be part of an address. The token is valid only for the two paths of this module.
 
 use askama::Template;
 use axum::Router;
@@ -60,7 +60,7 @@ struct Parts {
     decided: Option<Decided>,
 }
 
-/// Says that a page may send its request with a token. Whether it gets an answer depends on the token, which a browser does not send yet.
+/// Allows a page to send its request with a token. The answer then depends on the token, which a browser does not send yet.
 async fn preflight(headers: HeaderMap) -> Response {
     let Some(origin) = headers.get(header::ORIGIN) else {
         return StatusCode::BAD_REQUEST.into_response();
@@ -93,7 +93,7 @@ fn readable(mut response: Response, origin: &HeaderValue) -> Response {
     response
 }
 
-/// Whoever the token of a request is for, if it comes from the token's page.
+/// The person of the token of a request, if the request comes from the token's page.
 async fn admitted(console: &Console, headers: &HeaderMap) -> Result<Embedded, Response> {
     let w = Words::of(headers);
     let refused = |status, text| trouble::fragment(status, &w.t(text));
@@ -130,7 +130,7 @@ async fn admitted(console: &Console, headers: &HeaderMap) -> Result<Embedded, Re
     })
 }
 
-/// Shows the instance; with an action also its form, what will happen, or what became of it.
+/// Shows the instance; with an action also its form, its effects, or its result.
 async fn show(State(console): State<Console>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let embedded = match admitted(&console, &parts.headers).await {
@@ -202,7 +202,7 @@ impl Embedded {
         Ok(read)
     }
 
-    /// Leaves the decisions, and refuses them if the page may only show them.
+    /// Keeps only the decisions, and refuses them if the page may only show the instance.
     fn confine(&self, read: &mut Read) {
         let actions = &mut read.actions.actions;
         actions.retain(|action| action.action == "decide");
@@ -259,7 +259,7 @@ impl Embedded {
         let parts = Parts {
             shell: Shell::bare(visitor, banner.title.clone()),
             timeline: Timeline::of(history, &read.instance, visitor).await,
-            // Keeping a draft by a button needs a page to come back to; the preview keeps it, too.
+            // A button that keeps a draft needs a page to return to. The preview keeps the draft, too.
             form: form.map(|form| Form {
                 draft: None,
                 ..form

@@ -1,6 +1,6 @@
 //! The inbox: the open tasks of a view, with filters, order, columns and search in the address.
 //!
-//! `asked` is what the address says, `saved` are the views that a person saved, `bulk` acts on many tasks.
+//! `asked` parses the address, `saved` has the views that a person saved, `bulk` acts on many tasks.
 
 pub(crate) mod asked;
 mod bulk;
@@ -173,11 +173,11 @@ struct Inbox {
     next: Option<String>,
     /// Why there is no row.
     why_empty: String,
-    /// Where a script asks how many tasks have come since.
+    /// The address at which a script asks for the number of new tasks.
     news: String,
 }
 
-/// How many tasks have come since a page was shown, with the way to them.
+/// The number of tasks that have come since a page was shown, with a link to them.
 #[derive(Template)]
 #[template(path = "news.html")]
 struct NewsPart {
@@ -198,7 +198,7 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
     if let (true, Some(default)) = (query.is_empty(), default) {
         let asked = default.asked();
         let found = listed(&visitor, &asked, asked.view()).await;
-        // A default that the API does not take any more must not keep anybody from their work.
+        // A default view that the API no longer takes must not block the inbox.
         if let Ok(found) = found {
             return render(&visitor, asked, found, saved, None).await;
         }
@@ -214,7 +214,7 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
     render(&visitor, asked, found, saved, None).await
 }
 
-/// The inbox with a view that could not be saved: the name that was written, and why.
+/// The inbox with a view that could not be saved: the typed name, and the reason.
 async fn refused(visitor: &Visitor, asked: Asked, name: &str, trouble: &Trouble) -> Answer {
     let saved = saved::all(visitor).await;
     let found = listed(visitor, &asked, asked.view()).await?;
@@ -238,7 +238,7 @@ async fn render(
     let rows = found.data.into_iter();
     let rows = rows.map(|task| Row::of(task, &query, &names, visitor));
     let rows: Vec<_> = rows.collect();
-    // The page itself tells how many there are; counting beyond it would cost more than the page.
+    // The page itself shows the number of its tasks. To count the tasks beyond it would cost more than the page.
     let count = match (asked.after.is_empty(), found.page.next.is_some()) {
         (true, false) => w.n("inbox-count", rows.len()),
         (true, true) if rows.is_empty() => String::new(),
@@ -302,7 +302,7 @@ fn tabs(asked: &Asked, saved: &[SavedView], current: Option<&SavedView>, w: Word
     VIEWS.into_iter().map(tab).chain(own).collect()
 }
 
-/// Where a script asks how many tasks have come since these rows were shown.
+/// The address at which a script asks for the number of tasks that have come since these rows were shown.
 fn news_address(asked: &Asked, rows: &[Row]) -> String {
     let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
     let known = [("known", known.join(","))];
@@ -315,7 +315,7 @@ fn news_address(asked: &Asked, rows: &[Row]) -> String {
     with_query("/console/news", &parameters)
 }
 
-/// What a page of the inbox shows already.
+/// The tasks that a page of the inbox shows already.
 #[derive(Deserialize)]
 struct Known {
     #[serde(default)]

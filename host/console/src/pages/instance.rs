@@ -1,8 +1,8 @@
-//! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
+//! The page of an instance: a banner with the visitor's actions, the form of the chosen action, and a tab.
 //!
-//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `changes` those of the data, `record` what was
-//! recorded, `deliveries` what became of the events, `diagram` the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
-//! is being written.
+//! `banner` shows the actions, `act` has the forms and their effects, `timeline` the steps, `changes` the changes of the data, `record` the events
+//! and audit entries, `deliveries` the deliveries of events, `diagram` the drawing. `queue` leads from one task of a view to the next, `draft` keeps
+//! an unfinished comment.
 
 pub(super) mod act;
 pub(super) mod banner;
@@ -52,7 +52,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/tasks/{id}/draft", post(draft::save))
 }
 
-/// What the address of an instance says.
+/// The parameters in the address of an instance.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -64,7 +64,7 @@ pub(super) struct Asked {
     pub(super) task: String,
     pub(super) outcome: String,
     trigger: String,
-    /// What was just done.
+    /// The action that was just done.
     done: String,
     /// The position after which a list goes on.
     after: String,
@@ -99,10 +99,10 @@ struct Page {
     verify: String,
     related: Related,
     drawing: Option<Drawing>,
-    /// What changed of the data, by step.
+    /// The changes of the data, by step.
     changes: Option<changes::Changes>,
     queue: Option<Queue>,
-    /// Where a script reads the page again.
+    /// The address at which a script reads the page again.
     again: String,
 }
 
@@ -211,7 +211,7 @@ async fn render(
     Ok(page(status, &template))
 }
 
-/// What was done just before.
+/// The message about the action that was just done.
 fn done(asked: &Asked, w: Words) -> Option<String> {
     let done = match asked.done.as_str() {
         "" => None,

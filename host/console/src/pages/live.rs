@@ -1,5 +1,5 @@
-//! Tells an open page that something changed, by server-sent events. The page then reads what is new, so a stream carries no
-//! content, and what a person may see is judged where it is read.
+//! Tells an open page that something changed, by server-sent events. The page then reads the new content itself. So a stream
+//! carries no content, and the read decides what the person may see.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(super) async fn follow(
     (headers, Body::from_stream(told)).into_response()
 }
 
-/// What the page is told of a part of the API's stream: that something changed, or just that the stream lives.
+/// The message to the page for a part of the API's stream: that something changed, or only that the stream is alive.
 fn told(chunk: &[u8]) -> Bytes {
     if chunk.windows(5).any(|part| part == b"data:") {
         Bytes::from_static(b"data: changed\n\n")

@@ -1,4 +1,4 @@
-//! The visitor: groups, roles, absences as a calendar, what they are notified of, how they want pages, and the browsers in which they are signed in.
+//! The visitor: groups, roles, absences as a calendar, notifications, settings of pages, and the browsers in which they are signed in.
 
 mod absence;
 mod browser;
@@ -88,7 +88,7 @@ struct Asked {
     /// The days of an absence that is entered; empty if none is.
     from: String,
     until: String,
-    /// What was just done.
+    /// The action that was just done.
     done: String,
 }
 
@@ -119,7 +119,7 @@ struct SignIn {
     id: Uuid,
     /// The browser in words.
     browser: String,
-    /// What it said of itself.
+    /// The description of the browser by itself.
     client: String,
     created: Moment,
     used: Moment,
@@ -229,7 +229,7 @@ async fn render(
     Ok(page(status, &template))
 }
 
-/// Changes some of the visitor's preferences. An empty text takes a choice back.
+/// Changes some of the visitor's preferences. An empty text resets a choice.
 pub(crate) async fn prefer<T: Into<Value>>(
     visitor: &Visitor,
     changes: impl IntoIterator<Item = (&str, T)>,
@@ -253,7 +253,7 @@ async fn notify(Posted { visitor, fields }: Posted) -> Answer {
     Ok(Redirect::to("/console/me?done=notified#notified").into_response())
 }
 
-/// The form with the preferences was sent. The cookie with the language of this browser gives way to the choice.
+/// Handles the form with the preferences. The choice replaces the cookie with the language of this browser.
 async fn change(Posted { visitor, fields }: Posted) -> Answer {
     let names = ["language", "timeZone", "theme"];
     let changes = names.map(|name| (name, fields.get(name)));

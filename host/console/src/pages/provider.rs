@@ -1,7 +1,7 @@
 //! Signing in and out at the identity provider.
 //!
-//! A sign-in is bound to the browser that began it by a cookie with a secret. State, nonce and the verifier of PKCE are derived
-//! from the secret, so a code or a link from another browser is of no use, and hosts keep nothing in between.
+//! A cookie with a secret binds a sign-in to the browser that began it. State, nonce and the verifier of PKCE are derived from
+//! the secret. So a code or a link from another browser is useless, and hosts store nothing during a sign-in.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl Begun {
     }
 }
 
-/// What the provider is told of a verifier (PKCE, S256).
+/// The challenge that the provider gets for a verifier (PKCE, S256).
 fn challenge(verifier: &str) -> String {
     BASE64.encode(Sha256::digest(verifier))
 }
@@ -143,7 +143,7 @@ async fn begin(
     }
 }
 
-/// What the provider adds to the address to which it leads back.
+/// The parameters that the provider adds to the address of its redirection.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answered {
@@ -175,7 +175,7 @@ async fn finish(
         }
         Err(why) => refused(&console, w, &begun.next, &why.said(w)),
     };
-    // What begun counts once.
+    // A sign-in that was begun counts once.
     response
         .headers_mut()
         .append(header::SET_COOKIE, set_cookie(COOKIE, "", Some(0)));
@@ -210,7 +210,7 @@ impl Why {
     }
 }
 
-/// What to mend, for people. The log has the rest.
+/// The message for people. The log has the details.
 fn said(w: Words, failure: &Failure) -> String {
     match failure {
         Failure::Down(detail) => w.with("sign-in-down", "detail", detail),
@@ -223,7 +223,7 @@ fn said(w: Words, failure: &Failure) -> String {
     }
 }
 
-/// Who signed in, by the ID token that the code is good for.
+/// The person who signed in, by the ID token for the code.
 async fn signed_in(
     console: &Console,
     provider: &Provider,
@@ -265,11 +265,11 @@ struct SignedOut {
     address: String,
 }
 
-/// The page that leads on to sign out at the provider, too. None if the provider has no page for it or cannot be asked: one is
-/// signed out here anyway.
+/// The page with the link to sign out at the provider, too. None if the provider has no page for it or does not answer: the
+/// person is signed out here in any case.
 ///
-/// It is a link and no form: a form would not carry the cookies by which most providers know the browser, as it comes from
-/// another site. So the address there has the ID token, which opens nothing here.
+/// It is a link and not a form: a form from another site would not carry the cookies by which most providers recognise the
+/// browser. So the address has the ID token, which gives no access here.
 pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> Option<Response> {
     let provider = console.provider.as_ref()?;
     let address = provider.metadata().await.ok()?.end_session_endpoint?;
@@ -287,7 +287,7 @@ pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> 
     Some((forgotten, page(StatusCode::OK, &template)).into_response())
 }
 
-/// The provider says that somebody signed out there (back-channel logout). No browser sends this.
+/// Handles the provider's message that somebody signed out there (back-channel logout). No browser sends it.
 async fn signed_out_there(State(console): State<Console>, request: Request) -> Response {
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();

@@ -1,5 +1,5 @@
 //! A sample product of a host for development: a page for each of its documents, in which `<wrkflw-instance>` shows the instance about
-//! it. `docs/embedding.md` has the page of a real product, whose server asks the API for tokens; here the host does both.
+//! it. `docs/embedding.md` has the page of a real product. Its server requests tokens from the API; here the host plays both roles.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::posted::Anonymous;
 use crate::shell::{Shell, page};
 use crate::{Console, DemoPerson, SampleDocument};
 
-/// Who issues the tokens, and their role: a server of the product in a real installation.
+/// The issuer of the tokens, and its role. In a real installation, this is a server of the product.
 const ISSUER: &str = "sample-product";
 const ISSUER_ROLE: &str = "product";
 /// The role of all people in the product.
@@ -91,7 +91,7 @@ fn shown(console: &Console, kind: Option<&str>, asked: &Asked, w: Words) -> Resp
     page(StatusCode::OK, &template)
 }
 
-/// What a product's server does: it knows who is signed in to the product, and exchanges them for an embed token.
+/// Plays the part of a product's server: it knows who is signed in to the product, and requests an embed token for this person.
 async fn token(
     State(console): State<Console>,
     Query(asked): Query<Asked>,

@@ -21,7 +21,7 @@ use crate::shell::{Reader, Shell, page};
 
 /// Results of each kind.
 const FOUND_MAX: usize = 20;
-/// What starting needs.
+/// The permission to start instances.
 const START: &str = "instance:start";
 
 pub(crate) fn routes() -> Router<Console> {
@@ -46,7 +46,7 @@ struct Instance {
     title: Option<String>,
 }
 
-/// A flow that is found: by the version that new instances take, else by the newest one.
+/// A flow that was found, by its active version, else by its newest one.
 #[derive(Deserialize)]
 struct Flow {
     key: String,
@@ -139,8 +139,8 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The rows of a list. There are none if the visitor may not read the list, or if it cannot be searched for these words: the search
-/// shows what it finds in the other lists.
+/// The rows of a list. None if the visitor may not read the list, or if it cannot be searched for these words. Then the search
+/// shows the rows of the other lists.
 fn rows_if_readable<T>(
     visitor: &Visitor,
     found: Result<Paged<T>, Trouble>,
@@ -153,7 +153,7 @@ fn rows_if_readable<T>(
 }
 
 /// The words by which flows are searched. A search such as `start invoice` also names the action, and no flow has that word. If there are
-/// no other words, flows are searched by it all the same.
+/// no other words, flows are searched by this word.
 fn of_flows(q: &str, w: Words) -> String {
     let action = w.with("search-start", "flow", "").to_lowercase();
     let bare = |word: &str| word.trim_end_matches(':').to_lowercase();

@@ -1,7 +1,7 @@
 //! Signing in and out, and the choice of the language.
 //!
-//! With an identity provider, people sign in there (`provider`). A host for development has people as whom anybody may sign in by one click. Everywhere, a bearer token of the API begins a
-//! session that lasts no longer than the token.
+//! With an identity provider, people sign in there (`provider`). On a host for development, anybody may sign in as one of its demo people by one
+//! click. On every host, a bearer token of the API begins a session that ends with the token at the latest.
 
 use askama::Template;
 use axum::Router;
@@ -45,7 +45,7 @@ struct SignIn<'a> {
     shell: Shell,
     next: &'a str,
     demo: &'a [DemoPerson],
-    /// Where the identity provider is asked; empty if there is none.
+    /// The address of the sign-in at the identity provider; empty if there is none.
     provider: String,
     /// Why the last attempt failed.
     refusal: Option<String>,
@@ -129,7 +129,7 @@ async fn sign_out(State(console): State<Console>, headers: HeaderMap, _: Posted)
     (forgotten, Redirect::to(&format!("{ROOT}/sign-in"))).into_response()
 }
 
-/// Remembers the language in a cookie, and for whoever is signed in with their preferences.
+/// Stores the language in a cookie, and for a signed-in person in their preferences.
 async fn choose(
     State(console): State<Console>,
     Anonymous { fields, headers }: Anonymous,

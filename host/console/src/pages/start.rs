@@ -1,4 +1,4 @@
-//! Starting an instance: the flows, and the form of one by the schema of its data. Who will get the work is shown before.
+//! Starting an instance: the flows, and the form of a flow by the schema of its data. The preview shows who will get the work.
 
 use askama::Template;
 use axum::Router;
@@ -76,7 +76,7 @@ struct Start {
 }
 
 impl Start {
-    /// Whether the page has a search: there are more flows than it shows, or these were searched.
+    /// Whether the page has a search: there are more flows than it shows, or these are search results.
     fn is_searched(&self) -> bool {
         !self.q.is_empty() || self.first.is_some() || self.next.is_some()
     }
@@ -143,7 +143,7 @@ async fn graph(visitor: &Visitor, key: &str) -> Result<Graph, Halt> {
     }
 }
 
-/// What the flow is about comes first, then its data.
+/// The entity comes first, then the data.
 fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form {
     let about =
         |name: &str, id: &str| Field::named(name, visitor.w.t(id).into_owned(), "text", filled);

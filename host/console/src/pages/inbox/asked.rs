@@ -1,4 +1,4 @@
-//! What the address of an inbox says: the view, filters, order, columns, and the place in the list.
+//! The parameters in the address of an inbox: the view, filters, order, columns, and the place in the list.
 
 use crate::ROOT;
 use crate::api::with_query;
@@ -22,7 +22,7 @@ const USUAL: [&str; 3] = ["state", "due", "holder"];
 /// The rows of a page.
 pub(super) const PAGE_ROWS: &str = "25";
 
-/// What an address or a form says of an inbox. Empty values count as missing: forms send them.
+/// The parameters of an inbox from an address or a form. Empty values count as missing, because forms send them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(super) view: String,
@@ -35,18 +35,18 @@ pub(crate) struct Asked {
     pub(super) after: String,
     /// Whether the last task of the view was just decided.
     pub(super) is_worked_off: bool,
-    /// Those that were chosen; empty: the usual ones.
+    /// The chosen columns; empty: the default columns.
     chosen: Vec<&'static str>,
 }
 
 impl Asked {
-    /// What the query of an address says.
+    /// Parses the query of an address.
     pub(crate) fn parse(query: &str) -> Asked {
         let pairs = url::form_urlencoded::parse(query.as_bytes());
         Asked::of(&Fields(pairs.into_owned().collect()))
     }
 
-    /// What a form says. Columns come as several fields, or as one with commas.
+    /// Parses a form. Columns come as several fields, or as one with commas.
     pub(super) fn of(fields: &Fields) -> Asked {
         let text = |name: &str| fields.get(name).to_owned();
         let named: Vec<_> = fields
@@ -148,7 +148,7 @@ impl Asked {
         )
     }
 
-    /// The path of the list in the API, with what else is asked of it. Days are those of the zone.
+    /// The path of the list in the API, with these further parameters. Days are those of the zone.
     pub(crate) fn list(&self, view: &str, further: &[(&str, &str)], zone: Option<Zone>) -> String {
         // A date field gives a day; the API takes moments.
         let due = zone::day(&self.due_before, zone);

@@ -1,5 +1,5 @@
-//! One action on many tasks: those that were ticked, or all that match the filter. What will happen is counted before it is
-//! confirmed, and afterwards each task has its result.
+//! One action on many tasks: the selected tasks, or all that match the filter. The page counts the effects before the
+//! confirmation, and afterwards each task has its result.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ use wrkflw_runtime::clock;
 
 /// The most tasks of one request. The API has the same limit.
 const TASKS_MAX: usize = 100;
-/// What can be done with many tasks at once.
+/// The actions on many tasks at once.
 const ACTIONS: [&str; 3] = ["claim", "release", "decide"];
-/// Tasks that are not in the list any more, and whose titles are looked up one by one. Others are shown by their ids.
+/// Limit of the tasks that left the list and whose titles are looked up one by one. Others are shown by their ids.
 const LOOKED_UP_MAX: usize = 20;
 
 #[derive(Deserialize)]
@@ -91,7 +91,7 @@ impl Named {
 struct Choice {
     outcome: String,
     title: String,
-    /// How many of the tasks take it.
+    /// How many of the tasks take this outcome.
     count: String,
     is_chosen: bool,
 }
@@ -119,11 +119,11 @@ struct Page {
     choices: Vec<Choice>,
     comment: String,
     refusal: Option<String>,
-    /// What will happen, or has happened. The first group is what works.
+    /// The effects or results. The first group has the tasks without a refusal.
     groups: Vec<Group>,
     summary: String,
     is_done: bool,
-    /// The button that confirms; none if nothing would change, or nothing was previewed.
+    /// The button that confirms; none if nothing would change, or without a preview.
     confirm: Option<String>,
     key: String,
     seen: String,
@@ -139,7 +139,7 @@ struct Chosen {
 pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
     let mut asked = Asked::of(&fields);
     if takes_all(&fields) {
-        // All that match are listed from the beginning, here and by the forms that follow.
+        // The list of all matching tasks begins at the first one, here and in the next forms.
         asked.after.clear();
     }
     let given = fields.get("action");
@@ -148,7 +148,7 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
     let chosen = chosen(&visitor, &asked, &fields).await?;
     let body = body(action, &chosen.tasks, &fields);
     let mut shown = Page::of(&visitor, &asked, action, &chosen, &fields).await;
-    // What is decided has to be chosen first.
+    // A decision needs a chosen outcome first.
     let is_ready =
         !chosen.tasks.is_empty() && (action != "decide" || !fields.get("outcome").is_empty());
     if !is_ready {
@@ -186,12 +186,12 @@ fn body(action: &str, tasks: &[Named], fields: &Fields) -> Value {
     body
 }
 
-/// Whether it is about all that match. Only the form of the inbox says so.
+/// Whether the form is about all matching tasks. Only the form of the inbox can be.
 fn takes_all(fields: &Fields) -> bool {
     fields.get("step").is_empty() && !fields.get("all").is_empty()
 }
 
-/// The tasks that were ticked, or the first ones that match. A form that was shown once names all of its tasks.
+/// The selected tasks, or the first matching ones. A form that was shown once names all of its tasks.
 async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Chosen, Halt> {
     let is_all = takes_all(fields);
     let most = TASKS_MAX.to_string();
@@ -251,7 +251,7 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
     })
 }
 
-/// A task that the list does not have any more: somebody else has claimed or decided it.
+/// A task that is no longer in the list, because somebody else has claimed or decided it.
 async fn alone(visitor: &Visitor, id: Uuid) -> Named {
     let found = visitor.api.get::<Alone>(&format!("/v1/tasks/{id}")).await;
     let Ok(Alone { instance }) = found else {
@@ -283,7 +283,7 @@ impl Page {
             count: w.n("inbox-count", *count),
         });
         let mut choices: Vec<_> = choices.collect();
-        // The chosen outcome stays, also if its tasks are not in the list any more.
+        // The chosen outcome stays, even if its tasks are no longer in the list.
         if !chosen_outcome.is_empty() && !choices.iter().any(|one| one.is_chosen) {
             choices.push(Choice {
                 outcome: chosen_outcome.to_owned(),
@@ -339,9 +339,9 @@ impl Page {
             .post::<Results>("/v1/tasks/bulk", body, key)
             .await;
         if let Err(trouble) = &done {
-            // What was refused will not happen.
+            // A refused action has no effects to show.
             (self.groups, self.summary, self.confirm) = (Vec::new(), String::new(), None);
-            // The key is of something else that was sent. With it, the form would be refused for ever.
+            // The key belongs to another submission. With it, every further attempt would be refused.
             if trouble.code == "idempotency_key_reused" {
                 self.key = clock::new_id().to_string();
             }
@@ -350,7 +350,7 @@ impl Page {
         Ok(())
     }
 
-    /// Shows what will happen, or has happened: what works first, then each reason with its tasks.
+    /// Shows the effects or results: first the tasks without a refusal, then each reason with its tasks.
     fn tell(&mut self, results: &Results, is_done: bool, visitor: &Visitor) {
         let w = visitor.w;
         let mut groups: Vec<Group> = Vec::new();

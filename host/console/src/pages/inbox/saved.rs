@@ -1,4 +1,4 @@
-//! Saved views: tabs of the inbox that a person made, each a name for an address.
+//! Saved views: tabs of the inbox that a person made. Each is a name for an address.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
@@ -43,7 +43,7 @@ pub(super) async fn all(visitor: &Visitor) -> Vec<SavedView> {
     views.map_or_else(|_| Vec::new(), |views| views.data)
 }
 
-/// What the form of a saved view shows.
+/// The content of the form of a saved view.
 pub(super) struct Keep {
     /// The view that is shown, if it is a saved one.
     pub(super) current: Option<SavedView>,
@@ -52,7 +52,7 @@ pub(super) struct Keep {
     pub(super) refusal: String,
 }
 
-/// Keeps, renames or deletes a view. A refusal is shown in the inbox, with what was written.
+/// Keeps, renames or deletes a view. A refusal is shown in the inbox, with the typed name.
 pub(super) async fn keep(Posted { visitor, fields }: Posted) -> Answer {
     let asked = Asked::of(&fields);
     let address = asked.address(asked.view(), "");

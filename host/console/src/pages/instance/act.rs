@@ -21,15 +21,15 @@ use crate::session::{Answer, Halt, Visitor};
 
 /// The people whom one comment may mention. The API has the same limit.
 const MENTIONS_MAX: usize = 20;
-/// Fields that wait for a further person. Who needs more gets them with the preview.
+/// Empty fields for further people. The preview adds more.
 const MENTIONS_EMPTY: usize = 2;
 
-/// What an action takes.
+/// The input of an action.
 struct Shape {
     action: Action,
     name: String,
     comment: &'static str,
-    /// The member of the body that the input is in; empty if its members are those of the body.
+    /// The member of the body that has the input; empty if the input is the body itself.
     member: &'static str,
     schema: Option<Value>,
     description: String,
@@ -109,7 +109,7 @@ impl Shape {
     }
 }
 
-/// The people whom a form mentions, each once; of too many, as many as the API refuses.
+/// The people whom a form mentions, each once. If there are too many, just as many as the API refuses.
 fn mentioned(filled: &Fields) -> Vec<String> {
     let mut people: Vec<String> = Vec::new();
     for person in filled.all("mention").map(str::trim) {
@@ -141,7 +141,7 @@ fn own_schema(action: &str, is_of_task: bool, w: Words) -> Option<Value> {
     }
 }
 
-/// The chosen action and what it takes. None if the instance does not have it any more.
+/// The chosen action and its input. None if the instance no longer has the action.
 async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<Shape>, Halt> {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let mut actions = read.actions.actions.iter();
@@ -167,7 +167,7 @@ async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<S
     Ok(Some(of_command(action, name, visitor.w)))
 }
 
-/// What a command takes that is no decision.
+/// The input of a command that is not a decision.
 fn of_command(action: Action, name: String, w: Words) -> Shape {
     let is_signal = action.trigger.is_some();
     let is_comment = action.action == "comment";
@@ -185,7 +185,7 @@ fn of_command(action: Action, name: String, w: Words) -> Shape {
     }
 }
 
-/// What a form sends for an action that the instance does not have any more. What the outcome of an ended task took is not known.
+/// The input of a form for an action that the instance no longer has. The input of an outcome of an ended task is not known.
 fn of_form(asked: &Asked, w: Words) -> Shape {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let action = Action {
@@ -294,7 +294,7 @@ async fn preview(
     Ok(())
 }
 
-/// The form of the action that the address names. If nothing has to be filled in, it shows what will happen at once.
+/// The form of the action that the address names. If it has no fields to fill in, it shows the effects at once.
 pub(in crate::pages) async fn asked(
     visitor: &Visitor,
     read: &Read,
@@ -323,11 +323,11 @@ pub(in crate::pages) async fn asked(
     Ok(Some(form))
 }
 
-/// What became of a form that was sent.
+/// The result of a sent form.
 pub(in crate::pages) enum Acted {
     /// It was confirmed, and done.
     Done(Action),
-    /// It is shown again, with what will happen or why it was refused.
+    /// It is shown again, with the effects or the reason of the refusal.
     Shown {
         read: Box<Read>,
         form: Box<Form>,
@@ -403,7 +403,7 @@ pub(in crate::pages) async fn run(
         Ok(()) if is_confirmed => return Ok(Acted::Done(shape.action)),
         Ok(()) => (read, StatusCode::OK),
         Err(trouble) => {
-            // What is open now, and who was first.
+            // The present state, and who acted first.
             let read = super::read(visitor, id, &asked.queue).await?;
             form.refuse(&trouble, read.instance.names(), visitor).await;
             (read, trouble.status())
@@ -416,7 +416,7 @@ pub(in crate::pages) async fn run(
     })
 }
 
-/// What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
+/// Keeps the comment in case the visitor leaves at the preview. A failure must not prevent the decision.
 async fn keep_draft(visitor: &Visitor, shape: &Shape, fields: &Fields) {
     // Inside of a page of a product, a token permits decisions alone.
     let Some(task) = shape.draft().filter(|_| !visitor.is_embedded) else {
@@ -439,14 +439,14 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
     queue::address(id, queue, &[("done", &done)])
 }
 
-/// The instance does not have the action any more. If this form was confirmed before, that was done, else the API is asked what became
-/// of it.
+/// The instance no longer has the action. If this form was confirmed and its action was done, that is the result. Otherwise a dry run
+/// gives the reason.
 async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Acted {
     let (id, w) = (read.instance.id, visitor.w);
     let shape = of_form(asked, w);
     let (path, body) = (shape.path(id), shape.body(fields, w));
     let is_to_be_done = form::is_to_be_done(fields);
-    // The API tells only that the key was used, not with what. Of a decision, what was shown is not known any more.
+    // The API tells only that the key was used, not with which content. For a decision, the shown content is no longer known.
     let is_as_shown = !asked.outcome.is_empty() || form::is_confirmed(fields, &body);
     if let Some(key) = form::key(fields).filter(|_| is_to_be_done && is_as_shown)
         && visitor.api.was_done(&path, &body, key).await
@@ -455,7 +455,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     }
     let path = format!("{path}?dryRun=true");
     let refusal = match visitor.api.post::<Done>(&path, &body, None).await {
-        // It is so already, such as a task that one has claimed on another page.
+        // The change was made already, such as a claim on another page.
         Ok(tried) if is_to_be_done && tried.result == "unchanged" => {
             return Acted::Done(shape.action);
         }

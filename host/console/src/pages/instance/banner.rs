@@ -1,4 +1,4 @@
-//! The head of an instance: what it is, where it stands, and what the visitor may do, with the reason where they may not.
+//! The head of an instance: its title, its status, and the visitor's actions, with the reason for each refused action.
 
 use std::borrow::Cow;
 
@@ -21,13 +21,13 @@ pub(in crate::pages) struct Banner {
     pub(in crate::pages) due: Option<Moment>,
     /// Who started it, when, and by which flow.
     pub(in crate::pages) about: String,
-    /// Who suspended or cancelled the instance, and why.
+    /// Who suspended or cancelled the instance, and the reason.
     pub(in crate::pages) reason: Option<String>,
     /// Open tasks; those that the visitor may act on come first.
     pub(in crate::pages) tasks: Vec<TaskLine>,
     /// The allowed actions on the instance as a whole.
     pub(in crate::pages) whole: Vec<Button>,
-    /// What is refused, with the reason.
+    /// The refused actions, with the reason.
     pub(in crate::pages) refused: Vec<(String, String)>,
 }
 
@@ -79,13 +79,13 @@ impl Button {
     }
 }
 
-/// Why an action is refused: by a rule of the host in the reader's language, by the flow in the words of its authors.
+/// Why an action is refused. A rule of the host is in the reader's language, a refusal of the flow in the words of its authors.
 fn reason(refusal: &Refusal, visitor: &Visitor) -> String {
     let own = visitor.w.known(&format!("refusal-{}", refusal.code));
     own.map_or_else(|| refusal.message.clone(), Cow::into_owned)
 }
 
-/// The buttons of a row. Of adjacent buttons with the same reason, only the last one shows it.
+/// The buttons of a row. If adjacent buttons have the same reason, only the last one shows it.
 fn row(mut buttons: Vec<Button>) -> Vec<Button> {
     for at in 1..buttons.len() {
         buttons[at - 1].is_said_after = buttons[at - 1].refusal == buttons[at].refusal;

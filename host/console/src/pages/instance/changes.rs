@@ -1,4 +1,4 @@
-//! What each step changed in the data of an instance, with the values before and after.
+//! The changes of each step to the data of an instance, with the values before and after.
 
 use jiff::Timestamp;
 use serde::Deserialize;

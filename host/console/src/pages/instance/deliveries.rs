@@ -1,4 +1,4 @@
-//! What became of the events of an instance: whether Kafka has them, and their deliveries to webhooks.
+//! The deliveries of the events of an instance: whether Kafka has them, and their deliveries to webhooks.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::list::Next;
 use crate::moment::Moment;
 use crate::session::Visitor;
 
-/// Where the pages of dead letters and deliveries are.
+/// The address of the pages of dead letters and deliveries.
 const OPERATIONS: &str = "/console/operations";
 
 /// Pages of an instance's events that are searched for one.
 const PAGES_MAX: usize = 5;
 
-/// What became of each event, by its id.
+/// The deliveries of each event, by its id.
 pub(super) type Deliveries = BTreeMap<Uuid, Delivery>;
 
 /// A page of events.
@@ -54,7 +54,7 @@ struct Webhook {
     due_at: Timestamp,
 }
 
-/// How an event stands with Kafka or one receiver.
+/// The status of an event at Kafka or at one receiver.
 #[derive(Default)]
 pub(in crate::pages) struct Standing {
     /// To whom: Kafka, or the address of a receiver.
@@ -71,7 +71,7 @@ pub(in crate::pages) struct Standing {
 }
 
 impl Delivery {
-    /// How an event of this instance stands, Kafka first.
+    /// The statuses of an event of this instance, Kafka first.
     pub(super) fn standings(&self, instance: Uuid, event: Uuid, w: Words) -> Vec<Standing> {
         let webhooks = self.webhooks.iter().map(|one| one.standing(event, w));
         let kafka = self.kafka.standing(instance, w);
@@ -79,8 +79,8 @@ impl Delivery {
     }
 }
 
-/// How an event of an instance stands with Kafka. None if it is not among the instance's first events, or the visitor may not read
-/// deliveries.
+/// The status of an event of an instance at Kafka. None if it is not among the instance's first events, or the visitor may not
+/// read deliveries.
 pub(in crate::pages) async fn of_kafka(
     visitor: &Visitor,
     instance: Uuid,

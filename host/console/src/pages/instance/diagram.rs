@@ -1,4 +1,4 @@
-//! The diagram of an instance. A state that was entered leads to its step, any other one to what its version says of it.
+//! The diagram of an instance. An entered state links to its step, any other state to its description on the page of the version.
 
 use super::{Asked, queue};
 use crate::data::{History, Instance};
@@ -6,7 +6,7 @@ use crate::drawing::Drawing;
 use crate::pages::definitions;
 use crate::session::{Halt, Visitor};
 
-/// What the page of a version needs.
+/// The permission for the page of a version.
 const VERSION: &str = "definition:read";
 
 pub(super) async fn of(

@@ -1,4 +1,4 @@
-//! The comment that somebody has begun to write for a decision. It is kept by the API, and there again on the next visit.
+//! The comment that somebody has begun to write for a decision. The API keeps it, and the next visit shows it again.
 
 use askama::Template;
 use axum::extract::Path;
@@ -18,7 +18,7 @@ struct Draft {
     comment: Option<String>,
 }
 
-/// What became of a draft.
+/// The result of keeping a draft.
 #[derive(Template)]
 #[template(path = "draft.html")]
 struct Said {
@@ -29,7 +29,7 @@ fn path(task: Uuid) -> String {
     format!("/v1/tasks/{task}/draft")
 }
 
-/// What the visitor has begun to write; empty if nothing.
+/// The draft of the visitor; empty if there is none.
 pub(super) async fn of(visitor: &Visitor, task: Uuid) -> String {
     let draft = visitor.api.get::<Draft>(&path(task)).await;
     let comment = draft.ok().and_then(|draft| draft.comment);
@@ -43,7 +43,7 @@ pub(super) async fn keep(visitor: &Visitor, task: Uuid, comment: &str) -> Result
     kept.map(drop)
 }
 
-/// Keeps the draft of a form. A script gets a word about it, and a browser the page of the form again.
+/// Keeps the draft of a form. A script gets a short message, and a browser the page of the form again.
 pub(super) async fn save(
     Path(task): Path<Uuid>,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! Working through a view of the inbox: the task before, the one after, and the one that comes after a decision.
+//! Work through a view of the inbox: the previous task, the next task, and the task after a decision.
 
 use serde::Deserialize;
 use uuid::Uuid;
@@ -8,12 +8,12 @@ use crate::list::page_with_rows;
 use crate::pages::inbox::asked::Asked;
 use crate::session::Visitor;
 
-/// How many tasks of the view are read. Those behind them are reached when earlier ones are done.
+/// How many tasks of the view are read. The visitor reaches the tasks behind them once earlier ones are done.
 const ROWS: &str = "100";
 /// How many pages are read. A page may have few rows although others follow.
 const PAGES_MAX: usize = 3;
 
-/// Where an instance stands in the view that is worked through.
+/// The place of an instance in the view.
 pub(super) struct Queue {
     /// Its place among the instances of the view, from 1, with their number; empty if it is not among them.
     pub(super) place: String,
@@ -36,7 +36,7 @@ pub(super) fn address(id: Uuid, query: &str, further: &[(&str, &str)]) -> String
     with_query(&format!("/console/instances/{id}"), &parameters)
 }
 
-/// The address of the inbox with this query. It is read and written anew: whoever wrote it may have written anything.
+/// The address of the inbox with this query. The query is parsed and written anew, because it may have any content.
 pub(super) fn inbox(query: &str, further: &[(&str, &str)]) -> String {
     let asked = Asked::parse(query);
     asked.address_with(asked.view(), further)
@@ -69,7 +69,7 @@ async fn instances(visitor: &Visitor, query: &str, id: Uuid) -> (Vec<Uuid>, bool
 }
 
 impl Queue {
-    /// None if no view is worked through.
+    /// None if the visitor does not work through a view.
     pub(super) async fn of(visitor: &Visitor, query: &str, id: Uuid) -> Option<Queue> {
         if query.is_empty() {
             return None;
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-/// The instance that comes after this one. Asked before the decision, for afterwards it has no place any more.
+/// The instance that comes after this one. Read before the decision, because afterwards this instance has no place in the view.
 pub(super) async fn following(visitor: &Visitor, query: &str, id: Uuid) -> Option<Uuid> {
     let (ids, _) = instances(visitor, query, id).await;
     let at = ids.iter().position(|one| *one == id);

@@ -1,4 +1,4 @@
-//! What was recorded of an instance: its events and its audit entries.
+//! The record of an instance: its events and its audit entries.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ pub(super) struct Line {
     pub(super) seal: Option<Seal>,
     /// All that it says, as JSON.
     pub(super) content: String,
-    /// What became of an event, for those who may read that.
+    /// The deliveries of an event, for visitors who may read them.
     pub(super) standings: Vec<Standing>,
 }
 
@@ -135,7 +135,7 @@ impl Record {
     pub(super) async fn events(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let mut found = events(visitor, instance, "deliveries", &asked.after).await;
-        // What became of them is for operators. Others see the events alone.
+        // Deliveries are for operators. Other visitors see only the events.
         if found.as_ref().is_err_and(|trouble| trouble.status == 403) {
             found = events(visitor, instance, "", &asked.after).await;
         }
@@ -196,7 +196,7 @@ async fn events(
     let id = instance.id.to_string();
     let fixed = [("instanceId", id.as_str()), ("include", include)];
     let mut found: List<Event> = list(visitor, "/v1/events", &fixed, after).await?;
-    // The feed names a next position also at its end, and large events end a page before it is full.
+    // The feed names a next position even at its end, and large events end a page before it is full.
     if found.data.len() < LINES
         && let Some(next) = &found.page.next
     {

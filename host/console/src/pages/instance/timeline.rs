@@ -1,4 +1,4 @@
-//! The steps of an instance: those that are done, the active ones, and those that may come.
+//! The steps of an instance: past steps, active steps, and possible later ones.
 
 use crate::data::{Comment, History, Instance, State};
 use crate::language::Words;
@@ -22,16 +22,16 @@ pub(in crate::pages) struct Step {
     pub(in crate::pages) description: String,
     pub(in crate::pages) entered: Moment,
     pub(in crate::pages) due: Option<Moment>,
-    /// Who has to act; of an active step.
+    /// For an active step: the people who have to act.
     pub(in crate::pages) waits_for: String,
     /// To whom it is or was offered; empty if that is whom it waits for.
     pub(in crate::pages) offered: String,
-    /// Who had it without a decision; of a step that was left.
+    /// For a past step: the owners who did not decide.
     pub(in crate::pages) handlers: String,
     /// When it was left.
     pub(in crate::pages) ended: Option<Moment>,
     pub(in crate::pages) nobody: bool,
-    /// How it was left: the sentence and the moment.
+    /// How it ended: the sentence and the moment.
     pub(in crate::pages) left: Option<(String, Moment)>,
     pub(in crate::pages) decisions: Vec<Made>,
     /// How many equal decisions it needs, if more than one.
@@ -66,8 +66,7 @@ fn commented(said: &Comment, names: &Names, w: Words) -> String {
 }
 
 impl Timeline {
-    /// Looks up the names of those who commented, are mentioned, or had or were offered a step, as far as the instance does not have
-    /// them.
+    /// Looks up the names that the instance does not have: of people who commented, were mentioned, or were owners or candidates in a step.
     pub(in crate::pages) async fn of(
         history: History,
         instance: &Instance,

@@ -1,4 +1,4 @@
-//! The way back after a decision, where the flow has one: an action that leads to the state which the decision left.
+//! The way back after a decision, if the flow has one: an action that leads to the state that the decision left.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::session::Visitor;
 /// Actions that are tried for one page.
 const TRIED_MAX: usize = 5;
 
-/// The ways back that are open to the visitor, who has just decided. Each is tried by a dry run, which the flow itself judges. What
-/// needs an input cannot be tried, and is among the other actions.
+/// The ways back for the visitor, who has just decided. A dry run tries each, so the flow itself judges it. An action that needs an
+/// input cannot be tried, and is among the other actions.
 pub(super) async fn of(visitor: &Visitor, read: &Read, history: &History) -> Vec<Link> {
     let Some(left) = left_by(visitor.id(), &history.data) else {
         return Vec::new();

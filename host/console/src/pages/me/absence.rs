@@ -20,7 +20,7 @@ use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Visitor};
 use crate::zone;
 
-/// What the absence of oneself needs.
+/// The permission for one's own absences.
 pub(super) const PERMISSION: &str = "absence:self";
 const ADDRESS: &str = "/console/me/absences";
 
@@ -119,7 +119,7 @@ async fn effects(visitor: &Visitor, path: &str, body: &Value) -> Result<Vec<Link
     Ok(effects)
 }
 
-/// A form that was sent: shows what will happen, or does it if that was shown.
+/// Handles a sent form: shows the effects, or adds the absence if they were shown.
 pub(super) async fn act(Posted { visitor, fields }: Posted) -> Answer {
     let body = body(&fields, &visitor);
     let path = format!("/v1/people/{}/absences", segment(visitor.id()));

@@ -1,6 +1,6 @@
-//! The browser and its system, by what it says of itself in `User-Agent`.
+//! The browser and its system, by its `User-Agent`.
 
-/// What the header has, and the name: browsers that are made of another one name that, too, so the first of this list that occurs counts.
+/// The text in the header, and the name. A browser that derives from another one names that, too, so the first match of this list counts.
 const BROWSERS: [(&str, &str); 7] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),

@@ -1,4 +1,5 @@
-//! A month of absences: on which days the visitor is away, for whom they stand in, and which days they choose for another absence.
+//! A month of absences: the days on which the visitor is absent, the people whom they substitute, and the days that they choose
+//! for another absence.
 
 use jiff::Timestamp;
 use jiff::ToSpan as _;
@@ -10,7 +11,7 @@ use crate::api::with_query;
 use crate::language::Words;
 use crate::zone;
 
-/// How far ahead one may look, in months.
+/// How many months ahead the calendar goes.
 const MONTHS_MAX: i32 = 24;
 const WEEK_DAYS: usize = 7;
 
@@ -20,7 +21,7 @@ pub(super) struct Month {
     /// `2026-11`.
     pub(super) previous: Option<String>,
     pub(super) next: Option<String>,
-    /// The first day of an absence, which other months keep; empty if none is chosen.
+    /// The first day of an absence, which stays chosen in other months; empty if none is chosen.
     pub(super) from: String,
     pub(super) weekdays: Vec<String>,
     /// None for days of other months.
@@ -45,8 +46,7 @@ pub(super) struct Mark {
 }
 
 impl Month {
-    /// The month that is asked for, from the present one on; the present one if anything else is asked for. Past absences are not
-    /// known here.
+    /// The requested month, from the present one on, else the present one. Past absences are not known here.
     pub(super) fn of(
         (asked, chosen): (&str, Option<Days>),
         me: &Me,
@@ -136,7 +136,7 @@ impl Day {
     }
 }
 
-/// The page with the form for this day. The second day that is chosen makes a range; a third one begins anew.
+/// The page with the form for this day. The second chosen day makes a range; a third one begins a new choice.
 fn address(date: Date, chosen: Option<Days>) -> String {
     let day = date.to_string();
     let first = chosen.filter(|days| days.first == days.last);
@@ -146,7 +146,7 @@ fn address(date: Date, chosen: Option<Days>) -> String {
     format!("{}#act", with_query("/console/me", &parameters))
 }
 
-/// Whether some of this day, in the zone of the reader, is within an absence.
+/// Whether a part of this day, in the zone of the reader, is within an absence.
 fn covers(absence: &Absence, date: Date, w: Words) -> bool {
     let zone = zone::of(w.zone());
     let begins = |date: Date| date.to_zoned(zone.clone()).map(|begin| begin.timestamp());
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn days_of_absences_are_marked_in_the_zone_of_the_reader() {
         assert_eq!(marked(&month("", "UTC")), [2, 3, 4, 10]);
-        // There, it was the third already when the absence began, and still the fifth when it ended.
+        // In that zone, the absence began when it was already the third, and ended when it was still the fifth.
         assert_eq!(marked(&month("", "Asia/Bangkok")), [3, 4, 5, 10]);
     }
 
