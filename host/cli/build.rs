@@ -40,7 +40,7 @@ fn main() -> Result<(), String> {
     )]
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let out = Path::new(&out);
-    // Beside the profile's folder, so that other builds (of clippy, of the fuzzer, of the tests' guests) find it built.
+    // Beside the profile's folder, so that other builds (of clippy, of the fuzzer, of the tests' guests) reuse it.
     let guests = out.ancestors().nth(4).unwrap_or(out).join("guests");
     let module = guest::build(root, SAMPLE, &guests)?;
     let component = componentize::componentize(&module)?;

@@ -2,7 +2,7 @@
 //!
 //! A setting comes from its flag, else from its variable `WRKFLW_...`, else from the file. `layers` makes clap read all three, so
 //! each value is parsed and refused in one place. This module converts single values to the typed settings of the modules that
-//! use them; it starts nothing and makes no connection.
+//! use them. It starts nothing and makes no connection.
 
 mod auth;
 mod budgets;
@@ -202,8 +202,8 @@ pub const SECRETS: [&str; 9] = [
 /// The longest timeout in seconds. A larger number is probably in another unit.
 const SECONDS_MAX: u64 = 3_600;
 
-/// A number from `least` to `most`. Every number has both limits: one that is too small is useless, and one that is too large
-/// would exhaust the machine later.
+/// A number from `least` to `most`. Every number has both limits: a number that is too small is useless, and one that is too
+/// large would exhaust the machine later.
 fn between<T: TryFrom<u64>>(least: u64, most: u64) -> RangedU64ValueParser<T> {
     RangedU64ValueParser::new().range(least..=most)
 }
@@ -248,7 +248,7 @@ impl Settings {
         self.has(Role::Api) || self.has(Role::Timers)
     }
 
-    /// What the roles need, checked without any connection, by the name of each check.
+    /// The checks of the settings that the roles need, each by its name. They make no connection.
     pub fn checks(&self) -> Vec<(&'static str, Result<(), SettingsError>)> {
         let log = LogSettings {
             filter: self.log.clone(),
@@ -288,7 +288,7 @@ impl Settings {
         checks
     }
 
-    /// Whether all checks pass. The error names all that is missing or wrong, so that nobody mends one setting after the other.
+    /// Runs all checks. The error names every missing or invalid setting, so that operators can fix all at once.
     pub fn check(&self) -> Result<(), SettingsError> {
         let checks = self.checks().into_iter();
         let wrong: Vec<String> = checks
@@ -384,7 +384,7 @@ impl Settings {
 mod tests {
     use super::*;
 
-    /// What is wrong with these settings of a host with one role.
+    /// The errors of these settings for a host with one role.
     fn wrong(role: Role, change: impl Fn(&mut Settings)) -> String {
         let mut settings = Settings::defaults();
         settings.roles = vec![role];

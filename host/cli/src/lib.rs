@@ -1,13 +1,13 @@
 //! wrkflw: a workflow engine for work that people decide - approvals, reviews, annotation.
 //!
-//! The host keeps instances and tasks in PostgreSQL, serialises decisions, writes an audit that cannot be
-//! altered unnoticed, and publishes every change to Kafka. The logic of a flow is a sandboxed WebAssembly
-//! component that imports nothing: it proposes what happens, and the host checks it.
+//! The host keeps instances and tasks in PostgreSQL, serialises decisions, writes an audit that cannot be altered unnoticed,
+//! and publishes every change to Kafka. The logic of a flow is a sandboxed WebAssembly component that imports nothing. It
+//! proposes the next steps, and the host checks them.
 //!
 //! # Map
 //!
-//! This crate is the program: its commands, its settings, and the assembly of the parts. It uses all other crates, and
-//! none uses it. Each crate has a folder in `host/`, and says in its first lines what it is and where to begin.
+//! This crate is the program: its commands, its settings, and the assembly of the parts. It uses all other crates, and none
+//! uses it. Each crate has a folder in `host/`. Its first lines say what it is and where to begin.
 //!
 //! | crate | what it is | may use |
 //! |---|---|---|
@@ -35,9 +35,9 @@
 //! # Invariants
 //!
 //! - The core does no IO and reads no clock. No transaction is open while guest code runs.
-//! - Only `wrkflw_store::commit` writes instances, state instances, tasks, decisions and their audit entries; the relay only
-//!   deletes what the broker acknowledged.
-//! - Audit entries and decisions are never changed: grants and triggers prevent it.
+//! - Only `wrkflw_store::commit` writes instances, state instances, tasks, decisions and their audit entries. The relay only
+//!   deletes events that the broker acknowledged.
+//! - Grants and triggers prevent every change of audit entries and decisions.
 //! - A guest's answer depends on its input alone. An instance keeps the version that it started with.
 //! - Every queue, loop, payload, cache and retry has a named bound.
 

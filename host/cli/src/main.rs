@@ -6,7 +6,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The compiling child is handled first: its limits leave no resources for anything else.
+    // The compiling child is handled first, because its limits leave no resources for other work.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|command| command == wrkflw_sandbox::COMPILE_COMMAND)

@@ -1,4 +1,4 @@
-//! The default roles of a new tenant. Tokens carry roles; the tenant's table says what each may do.
+//! The default roles of a new tenant. Tokens carry roles; the tenant's table has the permissions of each.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ const USER_PERMISSIONS: &[&str] = &[
 ];
 
 static ADMIN_PERMISSIONS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    // Whoever issues embed tokens acts for others, which the separation of duties does not see.
+    // An issuer of embed tokens acts for other people, and the separation of duties does not see that.
     let all = PERMISSIONS.iter().copied();
     all.filter(|one| *one != EMBED_ISSUE).collect()
 });
@@ -34,7 +34,7 @@ static ADMIN_PERMISSIONS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 static PRODUCT_PERMISSIONS: LazyLock<Vec<&str>> =
     LazyLock::new(|| [USER_PERMISSIONS, &[EMBED_ISSUE]].concat());
 
-/// What each role may do in a new tenant. Later, only the tenant's table counts.
+/// The permissions of each role in a new tenant. Later, only the tenant's table counts.
 pub fn defaults() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         (USER, USER_PERMISSIONS),

@@ -16,7 +16,7 @@ use wrkflw_store::directory::Membership;
 
 /// The key of the sample flow.
 pub(super) const FLOW: &str = "document-approval";
-/// The note of its versions. By it, those of other releases are told from those of the user.
+/// The note of its versions. It distinguishes versions of other releases from versions of the user.
 const NOTE: &str = "The sample of wrkflw dev";
 /// Ids and names.
 const GROUPS: [(&str, &str); 3] = [
@@ -34,7 +34,7 @@ pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
     ("admin", "Alex Admin", None),
 ];
 
-/// What the console of `wrkflw dev` has besides: people as whom anybody may sign in, and, unless `empty`, the documents of the sample
+/// The additions to the console of `wrkflw dev`: people as whom anybody may sign in and, unless `empty`, the documents of the sample
 /// product.
 pub(super) fn entrance(empty: bool) -> Entrance {
     Entrance {
@@ -135,7 +135,7 @@ async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
     let following = &PEOPLE[1..];
     for (place, (id, name, group)) in PEOPLE.into_iter().enumerate() {
         let is_known = reader.person(who.tenant, id).await?.is_some();
-        // Whoever follows is added after the membership. Without them, an earlier start ended in between.
+        // The rest is added after the membership. If it is missing, an earlier start ended in between.
         let is_complete = match following.get(place) {
             Some((next, ..)) => reader.person(who.tenant, next).await?.is_some(),
             None => true,

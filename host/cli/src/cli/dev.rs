@@ -1,4 +1,4 @@
-//! `wrkflw dev`: runs everything on this machine by one command, without configuration. Not for production.
+//! `wrkflw dev`: one command runs everything on this machine without configuration. Not for production.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -152,7 +152,7 @@ async fn begin(
     let kept = server.as_ref().map(Managed::home);
     migrate(&database, kept.filter(|_| !args.ephemeral)).await?;
     configure(&mut settings, args, &home, &url, database.clone())?;
-    // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
+    // `wrkflw plugin` stores machine code in the state folder, so a component that it has checked is published without the compiler.
     let state = environment.state.as_deref();
     let shared = state.map(Home::kept).transpose()?;
     let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
@@ -169,12 +169,12 @@ async fn begin(
         pid: std::process::id().cast_signed(),
         started_at: Clock::System.now().as_millisecond(),
     };
-    // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
+    // A command that finds the host ready also finds its people, its flow, and the secret that signs tokens.
     let mut announced = None;
     let prepare = async |engine: &Engine| {
         demo::prepare(engine, args.empty).await?;
         let secret = database_of(&note.name);
-        // Whoever finds the note of this run must not read the database of an earlier one.
+        // A command that finds the note of this run must not read the database of an earlier run.
         let others = running::all(here, state);
         if others.iter().all(|other| other.name != note.name) {
             remove(&home.secret_path(&secret))?;
@@ -206,7 +206,7 @@ async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, Strin
     Ok((Some(server), url))
 }
 
-/// Brings the database up to date. `kept` is its folder if it is one of `dev`.
+/// Migrates the database. `kept` is its folder if `dev` runs it.
 async fn migrate(database: &str, kept: Option<&Path>) -> Result<()> {
     let migrated = Store::migrate(database).await;
     let other = matches!(migrated, Err(StoreError::OtherMigration(_)));
@@ -242,7 +242,7 @@ fn configure(
     Ok(())
 }
 
-/// Says which others run: commands in other folders may mean one of them.
+/// Names the other running ones, because commands in other folders may mean one of them.
 fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
     let others = running.iter().filter(|other| *other != note);
     let others: Vec<_> = others

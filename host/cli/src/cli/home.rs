@@ -13,7 +13,7 @@ use wrkflw_runtime::clock;
 
 /// The folder's name.
 pub(super) const NAME: &str = ".wrkflw";
-/// The beginning of the name of a temporary folder, and the file in it that is locked while its process lives.
+/// The prefix of the name of a temporary folder, and the file in it that its process locks while it lives.
 const EPHEMERAL: &str = "wrkflw-dev-";
 const LOCK: &str = "lock";
 /// The name of the secret that signs tokens.
@@ -25,8 +25,8 @@ pub(super) const CHECKPOINT: &str = "checkpoint.secret";
 /// The name of the secret that authenticates stored machine code.
 const ARTIFACT: &str = "artifact.secret";
 
-/// The name of the file with the URL of the database of a `wrkflw dev`, which may have a password. Others that run in the same folder
-/// may have other databases.
+/// The name of the file with the URL of the database of a `wrkflw dev`. The URL may have a password. Other processes in the same
+/// folder may have other databases.
 pub(super) fn database_of(name: &str) -> String {
     format!("database.{name}.url")
 }
@@ -88,8 +88,8 @@ impl Home {
             }
         }
         let text = Digest(clock::random()).to_string();
-        // Written under another name and linked, so that a crash leaves no incomplete secret, and of two processes that make it
-        // at the same time both use the first one's.
+        // Written under another name and then linked. So a crash leaves no incomplete secret, and two processes that make it at
+        // the same time both use the first one.
         let aside = self.aside(name, &text)?;
         let made = fs::hard_link(&aside, &path);
         let removed = fs::remove_file(&aside);
@@ -103,7 +103,7 @@ impl Home {
         }
     }
 
-    /// Writes a secret, readable only by this account, in place of what is there.
+    /// Writes a secret, readable only by this account, and replaces an existing one.
     pub(super) fn keep(&self, name: &str, text: &str) -> Result<()> {
         let path = self.secret_path(name);
         // Written under another name and renamed, so that a crash leaves no incomplete secret.
@@ -150,8 +150,8 @@ impl Drop for Home {
     }
 }
 
-/// A key of seals or checkpoints, as settings write it. Its name follows from its secret: a database that outlives the secret is
-/// not taken for one that somebody changed.
+/// A key of seals or checkpoints, in the form of settings. Its name is derived from its secret, so that after a loss of the
+/// secret, the database does not look as if somebody had changed it.
 pub(super) fn key(secret: &str) -> String {
     let digest = Digest(sha256(secret.as_bytes())).to_string();
     format!("dev-{}:{secret}", &digest[..8])
@@ -166,7 +166,7 @@ fn abandoned(temporary: &Path) -> Vec<PathBuf> {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(EPHEMERAL))
         });
-    // A folder that is just being made is not locked for a moment, but it has no secret yet.
+    // A folder that another process is just making is not locked for a moment, but it has no secret yet.
     folders
         .filter(|folder| folder.join(JWT).exists())
         .filter(|folder| File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()))
@@ -185,8 +185,8 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 
 /// Makes a folder and those above it.
 pub(super) fn make(folder: &Path) -> Result<()> {
-    // The folder may be traversed by others: the database's folder below it may belong to another account. Files are readable
-    // only by this account.
+    // Other accounts may traverse the folder, because the database's folder below it may belong to another account. Only this
+    // account may read its files.
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o711)

@@ -40,10 +40,10 @@ use wrkflw_store::hosts::NewHost;
 use wrkflw_store::pools::Readiness;
 use wrkflw_store::{Reader, Store};
 
-/// How long a shutdown waits for work in flight, as a multiple of the request timeout. A request ends within one timeout; the
+/// How long a shutdown waits for work in flight, as a multiple of the request timeout. Requests end within one timeout. The
 /// second one is for the relay and the timers.
 const DRAIN_TIMEOUTS: u32 = 2;
-/// Where the system says the name of the machine.
+/// The file with the name of the machine.
 const MACHINE: &str = "/proc/sys/kernel/hostname";
 /// How often expired replies are deleted.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
@@ -112,7 +112,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
-/// What a role needs; none if the host does not have the role.
+/// The parts that a role needs; none if the host does not have the role.
 fn of_role<T, E>(
     settings: &Settings,
     role: Role,
@@ -132,8 +132,8 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. `entrance` is what a host for development has besides: demo people and sample documents. A host without the API
-    /// also listens, for probes and metrics. It serves once `prepare` is done; until then, connections wait.
+    /// Starts the roles in the settings. `entrance` has the additions of a host for development: demo people and sample documents. A host without the
+    /// API also listens, for probes and metrics. It serves once `prepare` is done. Until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
@@ -212,8 +212,8 @@ impl Host {
         })
     }
 
-    /// Runs until `stop`, then drains: `/readyz` reports it at once; after the notice no new work is begun, and requests in
-    /// flight are answered; then the port and the pools close. The drain has a time limit, and a second signal ends it at once.
+    /// Runs until `stop`, then drains. `/readyz` reports that at once. After the notice period, the host begins no new work and answers
+    /// the requests in flight. Then the port and the pools close. The drain has a time limit, and a second signal ends it at once.
     pub(super) async fn run_until(mut self, stop: impl Future<Output = ()>) -> Result<()> {
         let failed = tokio::select! {
             () = stop => None,
@@ -266,7 +266,7 @@ impl Host {
 /// The keys, the services and the sandbox of a host that executes commands.
 type Logic = (SealKeys, Services, Sandbox);
 
-/// What a host that executes commands needs, if this is one.
+/// The parts that a host needs to execute commands, if it does.
 fn logic(settings: &Settings, program: PathBuf) -> Result<Option<Logic>> {
     if !settings.executes() {
         return Ok(None);
@@ -340,7 +340,7 @@ fn look_after(
     tasks: &TaskTracker,
     cancel: &CancellationToken,
 ) {
-    // They are passed on hosts with the role `timers` only. The engine of each host has keys of its own, to verify.
+    // Only hosts with the role `timers` pass the keys on. The engine of each host has its own keys, to verify.
     if let Some(keys) = checkpoints {
         let handle_job = Arc::new(engine.clone());
         tasks.spawn(Jobs::new(engine, handle_job, cancel.clone()).run());

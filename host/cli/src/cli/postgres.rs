@@ -1,7 +1,7 @@
 //! The PostgreSQL server that `wrkflw dev` runs.
 //!
 //! It finds the system's server programs, makes a cluster in a folder, and runs it for as long as [`Managed`] lives. Clients
-//! connect by a Unix socket in a folder that no other account may enter; there is no TCP port, and therefore no password.
+//! connect by a Unix socket in a folder that no other account may enter. There is no TCP port, and so no password.
 //!
 //! It never touches a cluster that it did not make, and never runs as root. Not for production: use `--database-url` there.
 
@@ -30,7 +30,7 @@ const SUPERUSER: &str = "postgres";
 const START_SECONDS_MAX: u32 = 60;
 /// How long it may take to stop. Open transactions are rolled back at once.
 const STOP_SECONDS_MAX: u32 = 30;
-/// How long `drop` repeats what fails, because a program whose start was broken off still begins or ends, and the pause between.
+/// How long `drop` repeats a failed step, because a program whose start was aborted may still begin or end, and the pause between attempts.
 const REPEATED_MAX: Duration = Duration::from_secs(5);
 const REPEATED_EVERY: Duration = Duration::from_millis(100);
 /// Number of its last log lines that an error quotes.
@@ -70,7 +70,7 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
             }
         }
     }
-    // First: a failure after the place was made would leave the place behind.
+    // Done first, because a failure after the place was made would leave the place behind.
     let programs = Programs::find(None).await?;
     let place = Place::ephemeral(&account)?;
     start_in(place, account, programs).await
@@ -78,7 +78,7 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
 
 /// Stops the server of a place whose process was killed, and removes the place.
 async fn end(place: Place, account: Account) -> Result<()> {
-    // Only a server needs its programs. Those of this release may have been removed.
+    // Only a running server needs its programs. The programs of this release may have been removed.
     if !leftover::answers(&place) {
         return place.clear();
     }
@@ -238,7 +238,7 @@ impl Managed {
 impl Drop for Managed {
     fn drop(&mut self) {
         if self.running {
-            // A server whose start was broken off may not have written its pid file yet.
+            // A server whose start was aborted may not have written its pid file yet.
             if let Err(error) = repeated(|| stopped(self.stop_command().output())) {
                 tracing::warn!(data = %self.place.data().display(), error = format!("{error:#}"), "the next start takes PostgreSQL over");
                 return;
@@ -253,7 +253,7 @@ impl Drop for Managed {
     }
 }
 
-/// Repeats what fails. What takes longer than [`REPEATED_MAX`] is not repeated.
+/// Repeats an attempt while it fails, for at most [`REPEATED_MAX`].
 fn repeated(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
     let begun = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! The processes of `wrkflw dev` that run on this machine. Each leaves a note in its folder and one under its name in the user's
-//! state folder. Other commands choose one by name, or by the folder that they run in.
+//! The processes of `wrkflw dev` that run on this machine. Each writes a note in its folder, and a note under its name in the
+//! user's state folder. Other commands choose a process by name, or by the folder in which they run.
 //!
-//! A process locks its notes. The system removes the locks when the process ends, even if it is killed, so a note without a lock
-//! is one that was left behind. The number of a process would not say so: another process may have it later.
+//! A process locks its notes. The system removes the locks when the process ends, even if it is killed. So a note without a lock
+//! is out of date. The number of a process would not show that, because another process may get the number later.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -18,7 +18,7 @@ use super::home::{self, make};
 const NOTE: &str = "dev.json";
 /// The folder of the notes of all of a user.
 const NOTES: &str = "dev";
-/// The file in that folder that is locked by the one that changes which notes there are.
+/// The file in that folder that a process locks to add or remove notes.
 const LOCK: &str = "lock";
 /// How many notes are shown, and how many numbers are tried for a name.
 const NOTES_MAX: usize = 100;
@@ -48,7 +48,7 @@ pub(super) struct Note {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) note: Note,
-    /// It is the only one, but neither was it named, nor does it run in this folder or above it.
+    /// Whether it is only the single running one: it was not named, and does not run in this folder or above it.
     pub(super) elsewhere: bool,
 }
 
@@ -60,9 +60,9 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// Leaves the note in this place: instead of another one, or only if there is none.
+    /// Writes the note in this place: it replaces another note, or is written only if there is none.
     fn leave(&mut self, path: PathBuf, replaces: bool) -> io::Result<()> {
-        // Written and locked under another name, so that whoever finds it finds it complete, and its process alive.
+        // Written and locked under another name first, so that every command that finds the note finds it complete and locked.
         let text = serde_json::to_vec_pretty(&self.note)?;
         let aside = path.with_extension(format!("{}.new", std::process::id()));
         // A process of the same number may have been killed here.
@@ -113,7 +113,7 @@ impl Note {
     }
 }
 
-/// The name that is given, or else that of the folder. A given name must be free; that of the folder gets a number if it is not.
+/// The given name, or else the name of the folder. A given name must be free. If the name of the folder is not free, it gets a number.
 pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> Result<String> {
     let taken = |name: &str| state.and_then(|state| living(&place(state, name)));
     let Some(given) = given else {
@@ -163,7 +163,7 @@ pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> 
     }
 }
 
-/// Writes the notes. They are removed when the result is dropped. `own` is the folder that only this one uses.
+/// Writes the notes. They are removed when the result is dropped. `own` is the folder that only this process uses.
 pub(super) fn announce(
     note: &Note,
     own: Option<&Path>,
@@ -182,7 +182,7 @@ pub(super) fn announce(
     if let Some(state) = state {
         let folder = state.join(NOTES);
         make(&folder)?;
-        // Held until the note is there: of those that start at the same time, none removes the note of another.
+        // Held until the note is written, so that processes that start at the same time do not remove each other's notes.
         let _starting = File::create(folder.join(LOCK))
             .and_then(|lock| lock.lock().map(|()| lock))
             .with_context(|| format!("cannot lock {}", folder.display()))?;
@@ -237,7 +237,7 @@ fn notes(state: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All that run: those of this folder and the ones above it first, then the newest first.
+/// All running processes: those of this folder and the folders above it first, then the newest first.
 pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
     let above = from
         .ancestors()
@@ -246,7 +246,7 @@ pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
     let mut found: Vec<Note> = Vec::new();
     let living = above.chain(shared).filter_map(|path| living(&path));
     for note in living.take(NOTES_MAX) {
-        // One in this folder has two notes.
+        // A process in this folder has two notes.
         if !found.contains(&note) {
             found.push(note);
         }
@@ -264,7 +264,7 @@ fn nearness(note: &Note, from: &Path) -> usize {
     }
 }
 
-/// The one with this name. Without a name, the nearest; none is guessed if others are as near.
+/// The process with this name. Without a name, the nearest; none if several are equally near.
 pub(super) fn choose(
     named: Option<&str>,
     from: &Path,
@@ -349,7 +349,7 @@ mod tests {
         );
         drop(announced);
         assert_eq!(chosen(&below, Some(&state)), None);
-        // What a killed one leaves is not locked, although a process with its number lives: this one.
+        // The note of a killed process is not locked, although a process with its number lives: this one.
         let left = serde_json::to_vec(&note("gone", &project, 1)).expect("JSON");
         let gone = place(&state, "gone");
         for path in [&home.folder().join(NOTE), &gone] {

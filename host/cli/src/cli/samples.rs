@@ -1,8 +1,8 @@
 //! The sample instances of `wrkflw dev`: a document that was approved, one that waits for its review, and one for each page of the
 //! sample product.
 //!
-//! An instance is made only where none is about its entity, so a later start adds nothing and changes nothing that people did.
-//! A start that ended in between is continued by the next one.
+//! A start makes an instance only if none is about its entity. So a later start adds nothing, and changes nothing that people
+//! did. The next start continues an interrupted one.
 
 use anyhow::{Context as _, Result};
 
@@ -65,7 +65,7 @@ const SAMPLES: [Sample; 2] = [
     },
 ];
 
-/// Makes the samples that are missing. What forbids one is logged: the host works without samples.
+/// Makes the missing samples. Failures are only logged, because the host works without samples.
 pub(super) async fn prepare(engine: &Engine, tenant: TenantId) {
     let of_product = PRODUCT.iter().map(|document| Sample {
         document: *document,
@@ -99,7 +99,7 @@ impl Sample {
                 let made = made.await?.found.pop();
                 made.context("the instance was started")?.id
             }
-            // Only a start that ended in between leaves a sample with open approvals.
+            // Only an interrupted start leaves a sample with open approvals.
             [only] if only.status == "RUNNING" => only.id,
             _ => return Ok(()),
         };

@@ -32,7 +32,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     let settings = args.settings;
     let telemetry = host::observe(&settings)?;
     block_on(async {
-        // Handle signals before the address is printed: whoever reads it may send one at once.
+        // Handle signals before the address is printed, because a reader of the address may send one at once.
         let mut stop = pin!(host::stop_signal()?);
         let listener = host::listen(settings.listen)?;
         let address = listener.local_addr().context("no address")?;
@@ -60,7 +60,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     })
 }
 
-/// What to do about a login that lacks a role of the database.
+/// How to fix a login that lacks a role of the database.
 pub(super) const GRANTS: &str = "grant wrkflw_writer and wrkflw_viewer to the login of database_url, and wrkflw_relay if the host has the role `relay`, as an \
     administrator of PostgreSQL";
 

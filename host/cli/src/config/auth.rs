@@ -77,7 +77,7 @@ impl AuthArgs {
         if self.jwks_url.is_none() {
             return Err(missing("jwks_url", why));
         }
-        // Otherwise an ID token, which browsers carry and the database keeps, would open the API.
+        // Otherwise an ID token, which browsers carry and the database stores, would give access to the API.
         match &self.jwt_audience {
             None => return Err(missing("jwt_audience", why)),
             Some(audience) if *audience == client_id => {

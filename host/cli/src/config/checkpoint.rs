@@ -1,4 +1,4 @@
-//! The keys of checkpoints, for hosts that sign and for those who verify.
+//! The keys of checkpoints, for hosts that sign and for people who verify.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Flags, variables and the file as layers: a value in the file becomes clap's default, so that clap's own order (flag, then
+//! Flags, variables and the file as layers. A value in the file becomes clap's default. So clap's own order (flag, then
 //! variable, then default) is the order of the layers.
 //!
 //! An unknown key in the file is an error that suggests the nearest known key: a misspelt setting must not silently keep its
@@ -88,7 +88,7 @@ pub fn told_reading(
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
         values.entry(name).or_insert(of_file);
     }
-    // What is split at commas depends on where the value comes from.
+    // The source of a value decides whether it is split at commas.
     for name in chosen.ids() {
         if matches!(
             chosen.value_source(name.as_str()),
@@ -107,7 +107,7 @@ pub fn told_reading(
     })
 }
 
-/// The matches of the chosen command, if it takes settings. The command says which arguments it has, because matches know them
+/// The matches of the chosen command, if it takes settings. The arguments come from the command, because matches know them
 /// only in builds with debug assertions.
 fn taking_settings<'a>(command: &Command, matches: &'a ArgMatches) -> Option<&'a ArgMatches> {
     if takes_settings(command) {
@@ -247,7 +247,7 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
             )));
         }
     };
-    // Only the error's message is shown: its `Display` quotes the line, which may contain a secret.
+    // Only the error's message is shown, because its `Display` quotes the line, which may contain a secret.
     let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| {
             1 + text[..span.start.min(text.len())].matches('\n').count()

@@ -1,4 +1,4 @@
-//! The formats of secrets. They are parsed here and not by clap, whose messages quote the value.
+//! The formats of secrets. This module parses them instead of clap, because clap's messages quote the value.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// How to write a value with a comma. It is said where a value has no name, because that is what a comma leaves.
+/// How to write a value with a comma. Shown if a value has no name, because a split at a comma leaves such a value.
 const COMMAS: &str = "commas separate them, except in a list or table of the settings file and in a file with several lines";
 /// Minimum length of a key that seals decisions or signs requests.
 const KEY_BYTES_MIN: usize = 16;

@@ -1,4 +1,4 @@
-//! Parsers of texts with a format. Without them, a wrong text would be found only by the first command or consumer.
+//! Parsers of texts with a format. Without them, only the first command or consumer would find an invalid text.
 
 use url::Url;
 

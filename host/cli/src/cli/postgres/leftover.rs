@@ -1,4 +1,4 @@
-//! What an earlier server of the same cluster left behind: the running server, or only its pid file.
+//! The leftovers of an earlier server of the same cluster: the running server, or only its pid file.
 //!
 //! PostgreSQL takes any living process with the recorded pid for the earlier server. That is wrong if the pid now belongs to
 //! another program, or to a dead server that was not reaped, as in a container without an init process. This module handles these
@@ -19,8 +19,8 @@ use crate::cli::home::remove;
 /// The pause between looks at a server that starts or stops.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Waits until a server that starts or stops has done so, because it refuses clients. One that takes longer than a start may is left to
-/// the caller.
+/// Waits until a server has started or stopped, because it refuses clients meanwhile. If that takes longer than a start may take, the
+/// caller handles it.
 pub(super) async fn settled(place: &Place) {
     let limit = Duration::from_secs(START_SECONDS_MAX.into());
     let settling = async {

@@ -1,8 +1,8 @@
 //! The folders of one server: its cluster, its log, its socket, and the lock on them.
 //!
-//! Two rules of the system determine the folders. A socket's path is short, so a deep project gets its socket in the temporary
-//! folder. The server's account must reach its data, so root's data is in `/var/lib` if the project is in a folder that is closed
-//! to other accounts.
+//! Two rules of the system determine the folders. The path of a socket must be short, so a deep project gets its socket in the
+//! temporary folder. The server's account must reach its data, so root's data is in `/var/lib` if the project is in a folder that
+//! is closed to other accounts.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -50,7 +50,7 @@ impl Place {
             .canonicalize()
             .with_context(|| format!("cannot resolve {}", dir.display()))?;
         let lock = locked(&dir)?;
-        // `dir` itself may be closed, because the server becomes its owner. The folders above it must not be.
+        // `dir` itself may be closed, because the server becomes its owner. The folders above it must be open.
         let parent = dir.parent().unwrap_or(&dir);
         let home = if account.can_enter(parent).await? {
             dir
@@ -161,7 +161,7 @@ enum Keep {
     WhileRunning,
 }
 
-/// How long to wait for a lock. A child process that is just starting may still have inherited a lock that its parent released.
+/// How long to wait for a lock. A child process that is just starting may still hold an inherited lock that its parent has released.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
