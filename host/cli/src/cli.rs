@@ -181,7 +181,7 @@ enum Command {
     Config(settings::ConfigCommand),
 }
 
-/// What commands need to know of their environment, besides the settings.
+/// The environment of commands, besides the settings.
 #[derive(Debug, Clone)]
 struct Environment {
     /// The folder for this user's program state.
@@ -192,7 +192,7 @@ struct Environment {
     in_path: bool,
     /// Whether cargo runs this program, with its own settings in the environment.
     under_cargo: bool,
-    /// Where hints about the environment go.
+    /// Prints hints about the environment.
     output: Output,
 }
 
@@ -352,7 +352,7 @@ fn variables() -> Variables {
     }
 }
 
-/// How long the end waits for blocking work that nobody waits for any more, such as the look-up of a host's address.
+/// How long the process waits at its end for abandoned blocking work, such as the look-up of a host's address.
 const ABANDONED_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a future on a new runtime.

@@ -1,4 +1,4 @@
-//! What a command answers, and how it is shown: the only place that knows where an answer has the instance.
+//! The answers of commands, and how they are shown. Only this module knows the place of the instance in an answer.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ pub(super) fn is_dry_run(answer: &Value) -> bool {
     answer["dryRun"] == true
 }
 
-/// Shows what a command changed: `of` is the part of an answer that the fields are of. Of a dry run, it shows both sides: `before`
-/// as it was read before the command, unless the answer has it.
+/// Shows the changes of a command: `of` is the part of the answer that has the fields. For a dry run, it shows both sides:
+/// `before` was read before the command, unless the answer has it.
 pub(super) fn show(
     answer: &Value,
     before: Option<&Value>,
@@ -52,7 +52,7 @@ pub(super) fn show(
     output.compare(before.map(of), of(after), fields)
 }
 
-/// What to say of a result that changed no state.
+/// The message for a result that changed no state.
 fn without_effect(result: &str) -> Option<&'static str> {
     match result {
         "unchanged" => Some("it was so before; nothing was recorded"),
@@ -68,7 +68,7 @@ pub(super) fn whole(answer: &Value) -> &Value {
     answer
 }
 
-/// Tells which tasks of an instance are open, and which too few people may do.
+/// Shows which tasks of an instance are open, and for which too few people are eligible.
 pub(super) fn hint_at_open_tasks(client: &Client, answer: &Value, output: Output) {
     if is_dry_run(answer) || output.quiet {
         return;
@@ -126,7 +126,8 @@ fn people_of_open_tasks(instance: &Value) -> BTreeSet<String> {
     open.flat_map(people).take(NAMES_MAX).collect()
 }
 
-/// The people of the open tasks whom the directory does not know. None if it cannot be asked: the command is done.
+/// The people of the open tasks whom the directory does not know. None if the directory cannot be asked, because the command
+/// itself is done.
 fn unknown_people(client: &Client, instance: &Value) -> BTreeSet<String> {
     let named = people_of_open_tasks(instance);
     if named.is_empty() {

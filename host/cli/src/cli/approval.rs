@@ -1,4 +1,4 @@
-//! `wrkflw demo`: an approval by the demo people, each step as the command that does it.
+//! `wrkflw demo`: an approval by the demo people. Each step shows its command.
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Parser as _};
@@ -85,7 +85,7 @@ impl Demo<'_> {
         super::run(cli.command, self.told, self.output, self.environment)
     }
 
-    /// The same, of a command that is refused.
+    /// The same for a command that is refused.
     fn is_refused(&self, words: &[&str], person: &str) -> Result<()> {
         let Err(error) = self.does(words, person) else {
             ensure!(false, "the host did not refuse this");

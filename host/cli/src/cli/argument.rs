@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::failure::{Exit, Failure};
 use wrkflw_core::json::{Json, JsonError};
 
-/// Parses the value of an argument, which messages call by this name. Numbers keep their texts: the host stores them as they
-/// were written.
+/// Parses the value of an argument. Messages use this name. Numbers keep their texts, because the host stores them as written.
 pub(super) fn json(name: &str, text: &str) -> Result<Json> {
     let Some(path) = text.strip_prefix('@') else {
         return Json::parse(text).map_err(|error| refusal(name, text, "", &error).into());
@@ -19,7 +18,7 @@ pub(super) fn json(name: &str, text: &str) -> Result<Json> {
 
 /// Says why a text is refused. `file` is empty if the text is the argument itself.
 fn refusal(name: &str, text: &str, file: &str, error: &JsonError) -> Failure {
-    // This reader says what it expected, where the other one says what it found.
+    // This reader says what it expected. The other one says only what it found.
     let Err(syntax) = serde_json::from_str::<Value>(text) else {
         let file = if file.is_empty() {
             String::new()

@@ -1,7 +1,7 @@
-//! `wrkflw audit`: verifies the stored audit, or an export of it, and shows that nobody has changed it.
+//! `wrkflw audit`: verifies the stored audit, or an export of it, to show that nobody has changed it.
 //!
-//! These need no server, so they also work on a restored copy. They read with a read-only database role. `list`,
-//! `checkpoints` and `self-approvals` ask a server.
+//! `verify`, `export` and `keys` need no server, so they also work on a restored copy. They read with a read-only database
+//! role. `list`, `checkpoints` and `self-approvals` ask a server.
 
 mod export;
 mod keys;

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::running::Note;
 use crate::config::{CheckpointArgs, DatabaseArgs, Hidden, SealArgs};
 
-/// The `wrkflw dev` whose settings are taken: the named one, or, if no database is set, the one that is found.
+/// The `wrkflw dev` whose settings are used: the named one, or, if no database is set, the nearest one.
 fn found(
     choice: &DevChoiceArgs,
     is_set: bool,
@@ -26,7 +26,7 @@ fn found(
     Ok(note)
 }
 
-/// Fills in the database of `wrkflw dev`. The keys, too, that are not set.
+/// Fills in the database of `wrkflw dev`, and its keys if none are set.
 pub(super) fn database(
     choice: &DevChoiceArgs,
     database: &mut DatabaseArgs,

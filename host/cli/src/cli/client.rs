@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(CompileLimits::DEFAULT.wall
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a stream may be silent. The server sends a comment three times as often, so a longer silence is a broken connection.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
-/// When to repeat a request that a server refuses for the moment, unless the server says it.
+/// The pause before a request is repeated that a server refuses for the moment, unless the server gives a time.
 const PASSES_AFTER: Duration = Duration::from_secs(1);
 /// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -312,7 +312,7 @@ impl Client {
             )
             .next("check the URL of the server"),
         };
-        // A server that is starting or stopping, or a proxy in front of it, answers like this for a moment.
+        // A server that is starting or stopping, or a proxy in front of it, answers in this way for a moment.
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             let seconds = headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok());
             let seconds = seconds.and_then(|text| text.trim().parse().ok());

@@ -1,4 +1,4 @@
-//! The server and the person of a command: as given, else those of a nearby `wrkflw dev`.
+//! The server and the person of a command: the given ones, else those of a nearby `wrkflw dev`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ impl ConnectionArgs {
 }
 
 impl DevChoiceArgs {
-    /// The chosen `wrkflw dev`, if one runs. A hint says which one if neither a name nor the folder chose it.
+    /// The chosen `wrkflw dev`, if one runs. If neither a name nor the folder chose it, a hint names it.
     pub(super) fn find(&self, environment: &Environment) -> Result<Option<Note>> {
         let choice = self.choose(environment)?;
         if let Some(Choice { note, elsewhere }) = &choice
@@ -124,7 +124,7 @@ impl DevChoiceArgs {
     }
 }
 
-/// Refuses a person whom the directory does not know: a misspelt one would see empty lists.
+/// Refuses a person whom the directory does not know, because with a misspelt name every list would be empty.
 fn is_somebody(client: &Client, user: &str) -> Result<()> {
     // Each of these has the role of the same name, and need not be in the directory.
     if [DEFAULT_USER, roles::PRODUCT].contains(&user) {
@@ -142,12 +142,12 @@ fn is_somebody(client: &Client, user: &str) -> Result<()> {
             Err(Failure::new(Exit::Usage, message).next(next).into())
         }
         Some(Exit::Unreachable) => asked.map(drop),
-        // Whoever may not read the directory is somebody.
+        // A person who may not read the directory is a known person.
         _ => Ok(()),
     }
 }
 
-/// Moves the options of a connection that stand before the command behind it, where the commands that ask a server take them.
+/// Moves the options of a connection from before the command to behind it, where commands that ask a server take them.
 pub(super) fn behind_the_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     const OURS: [&str; 4] = ["--dev", "--server", "--token", "--as"];
     let (mut moved, mut at) = (Vec::new(), 1);

@@ -187,7 +187,7 @@ struct Report {
 }
 
 impl Report {
-    /// Processes each instance once. An instance whose event is refused again is not tried again, and does not stop the others.
+    /// Processes each instance once. If an event is refused again, its instance is not tried again, and the others go on.
     fn go_through(&mut self, client: &Client, body: &Value) -> Result<()> {
         let mut after = None;
         loop {

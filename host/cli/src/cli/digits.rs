@@ -1,8 +1,8 @@
 //! Answers of the API whose numbers keep their digits.
 //!
-//! `serde_json` holds a number that is no integer of 64 bits as a float, so `50000.000000000000000001` would be printed as `50000.0`,
-//! and the entries of the audit would not be what their hashes cover. Such a number is held as a text with a mark before it, and
-//! printed without. A text of the API that begins with the mark gets another one.
+//! `serde_json` holds a number that is not a 64-bit integer as a float. So it would print `50000.000000000000000001` as `50000.0`,
+//! and entries of the audit would differ from the content that their hashes cover. This module holds such a number as a text with a
+//! mark before it, and prints it without the mark. A text of the API that begins with the mark gets a second one.
 
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};

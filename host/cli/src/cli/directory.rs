@@ -1,4 +1,4 @@
-//! `wrkflw person`, `group` and `role`: who there is, who belongs to what, and what roles permit.
+//! `wrkflw person`, `group` and `role`: people, groups with their members, and the permissions of roles.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -142,7 +142,7 @@ const ORPHANS: &[Column] = &[
     ("WHY", "/why"),
 ];
 
-/// Shows names, a line for each. Ids that the directory does not know are left out.
+/// Shows names, a line for each. Leaves out ids that the directory does not know.
 fn names(found: &Value, output: Output) -> Result<()> {
     if output.format == Format::Json {
         return output.record(found, &[]);
@@ -305,7 +305,7 @@ impl MemberArgs {
     }
 }
 
-/// Shows a changed object, or the tasks that nobody could do after a change that was not made.
+/// Shows a changed object or, for a dry run, the tasks that nobody could do after the change.
 pub(super) fn show_changed(answer: &Value, fields: &[Column], output: Output) -> Result<()> {
     if output.format == Format::Json {
         return output.record(answer, fields);

@@ -1,5 +1,5 @@
-//! `wrkflw doctor`: checks what a host, a client and the author of a plugin need here, and says what to do about the rest. It
-//! installs nothing, and changes no more than the connections of a host do: they begin a history on another server or timeline.
+//! `wrkflw doctor`: checks the needs of a host, a client and a plugin author on this machine, and says how to fix problems. It
+//! installs nothing. Its only change is that of a host's connections: on another server or timeline, they begin a history.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use wrkflw_store::{PoolSizes, Store};
 
 /// How long the database may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// A larger difference of clocks is worth a look: deadlines follow the clocks of hosts.
+/// A larger difference of clocks gets a warning, because deadlines follow the clocks of hosts.
 const SKEW_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -218,7 +218,7 @@ async fn of_migrations(url: &str, relays: bool) -> Finding {
     }
 }
 
-/// By how much the database's clock differs from ours: at least, as the question took some time.
+/// The minimum difference between the database's clock and this machine's. It is a minimum because the query took some time.
 fn skew(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> Duration {
     let ahead = theirs.duration_since(answered);
     let behind = asked.duration_since(theirs);
@@ -238,7 +238,7 @@ fn of_clock(skew: Duration) -> Finding {
     }
 }
 
-/// Fails each check because of which `wrkflw serve` would refuse these settings.
+/// Fails each check for which `wrkflw serve` would refuse these settings.
 fn refuse(settings: &Settings, findings: &mut Vec<Finding>) {
     const NEXT: &str = "mend this setting: `wrkflw serve` refuses it";
     for (check, checked) in settings.checks() {
@@ -286,7 +286,7 @@ fn of_checkpoint_keys(settings: &Settings) -> Finding {
     }
 }
 
-/// What only a host of these settings needs.
+/// The checks that only a host with these settings needs.
 fn of_host(settings: &Settings, is_of_host: bool) -> Option<Finding> {
     const CHECK: &str = "tokens";
     if !is_of_host || !settings.has(Role::Api) {
@@ -344,7 +344,7 @@ fn of_kafka(settings: &Settings, is_of_host: bool) -> Option<Finding> {
     })
 }
 
-/// What authors of flows in Rust need.
+/// The checks for authors of flows in Rust.
 fn of_toolchain() -> Finding {
     const CHECK: &str = "wasm target";
     match plugin::toolchain::ready() {

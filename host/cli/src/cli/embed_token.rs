@@ -1,4 +1,4 @@
-//! `wrkflw embed-token PERSON`: exchanges a person for a token by which a page shows them one instance.
+//! `wrkflw embed-token PERSON`: requests a token with which a page shows one instance to this person.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `wrkflw entity`: all that happened about one entity, across definitions and restarts.
+//! `wrkflw entity`: the whole history of one entity, across definitions and restarts.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

@@ -130,12 +130,12 @@ const EVENT: &[Column] = &[
 enum Ended {
     /// The server ended it, or all events that were asked for have come.
     InOrder,
-    /// It broke, or could not be opened yet. With the pause before the next attempt.
+    /// It broke, or could not be opened yet. Has the pause before the next attempt.
     Broken(anyhow::Error, Duration),
 }
 
 impl Ended {
-    /// A stream that cannot be opened. Fails if it never will be: a refusal is final, unless the server says that it passes.
+    /// A stream that cannot be opened now. Fails if the refusal is final: every refusal is, unless the server says that it is temporary.
     fn unopened(error: anyhow::Error) -> Result<Ended> {
         let pause = match error.downcast_ref::<Failure>() {
             Some(failure) if failure.exit != Exit::Unreachable => failure.passes,
@@ -201,7 +201,7 @@ fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result
     output.record(&replayed, REPLAYED)
 }
 
-/// Repeats the request until the range ends. Fails if it has not ended after so many calls.
+/// Repeats the request until the range ends. Fails if it has not ended after [`CALLS_MAX`] calls.
 fn until_no_more(
     mut after: String,
     calls_max: usize,
@@ -248,7 +248,7 @@ impl Tail<'_> {
         Ok(())
     }
 
-    /// Reads the stream, and reconnects after the last event whenever it ends. Fails if that helps nothing.
+    /// Reads the stream, and reconnects after the last event whenever it ends. Fails if a new connection cannot help.
     fn follow(&mut self) -> Result<()> {
         if self.left == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The failure of a command: what happened, its class, and what to try next. The class is the exit code.
+//! The failure of a command: its message, its class, and the next step to try. The class is the exit code.
 
 mod next;
 
@@ -89,7 +89,7 @@ impl Failure {
         self
     }
 
-    /// What was done before it failed, and how to go on once that is mended.
+    /// Adds what was done before the failure, and how to go on once the cause is fixed.
     pub(super) fn after(mut self, done: &str, then: &str) -> Failure {
         self.message = format!("{done}: {}", self.message);
         self.next = Some(match self.next {

@@ -1,4 +1,4 @@
-//! The config that a flow is checked or published with: a file, or the empty object.
+//! The config for a check or publication of a flow: a file, or the empty object.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl FlowConfig {
         })
     }
 
-    /// The failure with the name of the config's file before what concerns the config.
+    /// The failure, with the name of the config's file before the problems of the config.
     pub(super) fn named_in(&self, error: anyhow::Error) -> anyhow::Error {
         match error.downcast::<Failure>() {
             Ok(failure) => failure

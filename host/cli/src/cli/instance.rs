@@ -299,7 +299,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         reading => unreachable!("{reading:?} changes nothing"),
     };
     let (client, path) = one.open_to_change(&change, environment)?;
-    // A restart makes another instance. Who may not read instances may try the command: it is shown without what was before.
+    // A restart makes another instance. A caller who may not read instances may still make a dry run. It is shown without the state before.
     let before = if change.is_dry_run() && verb != "restart" {
         client.get_if_permitted(&path)?
     } else {
@@ -321,7 +321,7 @@ impl OneArgs {
         Ok((client, path))
     }
 
-    /// The same for a change. One that is repeated must name the same instance: another one may be about the entity by then.
+    /// The same for a change. A repeated change must name the same instance, because another instance may be about the entity by then.
     fn open_to_change(
         &self,
         change: &ChangeArgs,

@@ -1,4 +1,4 @@
-//! `wrkflw notification`: what the caller was told, as a person and as a member of groups.
+//! `wrkflw notification`: the notifications of the caller, as a person and as a member of groups.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

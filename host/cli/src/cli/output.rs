@@ -1,5 +1,4 @@
-//! The only module that prints. Standard output has data only, as a table or as the API's JSON; hints and progress go to standard
-//! error.
+//! The only module that prints. Standard output has only data, as a table or as the API's JSON. Hints and progress go to standard error.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -26,11 +25,11 @@ pub(super) type Column = (&'static str, &'static str);
 
 /// The characters that an object may take in a row.
 const CELL_CHARS_MAX: usize = 120;
-/// What the answer to a dry run begins with.
+/// The beginning of the answer to a dry run.
 const DRY_RUN: &str = "dry run: nothing was written\n";
 
-/// The exit code if the reader of standard output closed it: that of a program which SIGPIPE ends. It is not 0, because a command that
-/// fails after it has printed did not get that far.
+/// The exit code if the reader closed standard output: the code of a program that SIGPIPE ends. It is not 0, because the command may
+/// have failed after its output.
 const CLOSED: i32 = 128 + 13;
 
 /// How to print results.
@@ -52,7 +51,7 @@ impl Output {
         }
     }
 
-    /// Prints one object, a line per field. The answer to a dry run begins with what it is.
+    /// Prints one object, a line per field. The answer to a dry run begins with a mark.
     pub(super) fn record(self, value: &Value, fields: &[Column]) -> Result<()> {
         if self.format == Format::Json {
             return json(value);
@@ -78,7 +77,7 @@ impl Output {
         write(&lines.concat())
     }
 
-    /// Prints both sides of a change that was not made. Only fields that differ, and the first one, which names the object.
+    /// Prints both sides of a dry run: only fields that differ, and the first field, which names the object.
     pub(super) fn compare(
         self,
         before: Option<&Value>,
@@ -228,7 +227,7 @@ fn padded(text: &str, width: usize) -> String {
     text.to_owned() + &" ".repeat(missing)
 }
 
-/// The value at `pointer` for a row: an object in words, without the last ones if the table would become too wide.
+/// The value at `pointer` for a row: an object in words, without its last members if the table would become too wide.
 fn bounded(value: &Value, pointer: &str) -> String {
     let text = in_words(value, pointer);
     let is_object = value.pointer(pointer).is_some_and(Value::is_object);
@@ -249,7 +248,7 @@ pub(super) fn in_words(value: &Value, pointer: &str) -> String {
     }
 }
 
-/// The value at `pointer` as one line of text. An object is JSON, because it is what somebody wrote as JSON.
+/// The value at `pointer` as one line of text. An object is JSON, because somebody wrote it as JSON.
 fn cell(value: &Value, pointer: &str) -> String {
     let text = match value.pointer(pointer) {
         None | Some(Value::Null) => String::new(),
@@ -261,7 +260,7 @@ fn cell(value: &Value, pointer: &str) -> String {
 }
 
 fn tame(text: &str) -> String {
-    // Text from other people must neither break the table nor control the terminal.
+    // Text from other people must not break the table or control the terminal.
     text.chars()
         .map(|char| if char.is_control() { ' ' } else { char })
         .collect()
@@ -390,7 +389,7 @@ mod tests {
             CELL_CHARS_MAX + 1
         );
         assert_eq!(bounded(&row, "/long"), "a 1, …");
-        // What somebody wrote as JSON stays JSON in a record.
+        // A value that somebody wrote as JSON stays JSON in a record.
         assert_eq!(cell(&json!({ "data": { "a": 1 } }), "/data"), "{\"a\":1}");
     }
 

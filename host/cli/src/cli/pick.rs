@@ -1,4 +1,4 @@
-//! Resolves what people write for an id: the id itself, its beginning, or the entity that an instance is about. The number of requests
+//! Resolves the forms in which people write an id: the id itself, its beginning, or the entity of an instance. The number of requests
 //! is bounded.
 
 use anyhow::Result;
@@ -12,14 +12,14 @@ use super::failure::{Exit, Failure, listing};
 const DIGITS_MIN: usize = 4;
 /// The digits of an id.
 const DIGITS: usize = 32;
-/// How many instances about an entity are looked at.
+/// How many instances about an entity are examined.
 const LOOKED_AT: u32 = 10;
 /// How many pages of a list are searched for the beginning of an id, and how many items a page has.
 const PAGES_MAX: usize = 10;
 const PAGE_ITEMS: u32 = 100;
 /// The lists that have pages. The others are short, and refuse the parameters of a page.
 const PAGED: [&str; 3] = ["delivery", "notification of yours", "operation"];
-/// Members that are shown of each match, so that people can tell them apart.
+/// The members of each match that are shown, so that people can distinguish the matches.
 const TELLING: [&str; 13] = [
     "/kind",
     "/url",
@@ -69,7 +69,7 @@ pub(super) fn task_id(client: &Client, text: &str) -> Result<String> {
     complete(client, text, "task")
 }
 
-/// The id of an item of this list of the API: by the whole of it, or by a beginning that only one item has. `kind` is the noun of the
+/// The id of an item of this list of the API: by the whole id, or by a beginning that only one item has. `kind` is the noun of the
 /// item in messages of the API.
 pub(super) fn listed(client: &Client, text: &str, kind: &str, list: &str) -> Result<String> {
     if let Some(id) = whole(text) {
@@ -106,7 +106,7 @@ fn sought(
             Value::Array(items) => items,
             _ => Vec::new(),
         };
-        // The newest come first, and an id begins with its time. Ids of several hosts may be a little out of order.
+        // The newest items come first, and an id begins with its time. Ids of several hosts may be a little out of order.
         let is_past = items.iter().all(|one| digits_of(one) < lowest);
         fitting.extend(items.into_iter().filter(|one| begins(one, text)));
         after = page["page"]["next"].as_str().map(str::to_owned);
@@ -166,7 +166,7 @@ fn only(text: &str, kind: &str, list: &str, fitting: &[&Value]) -> Result<String
     }
 }
 
-/// How to see the ids of a kind.
+/// The command that lists the ids of a kind.
 fn shows(kind: &str, list: &str) -> String {
     listing(&format!("there is no {kind} "), list).unwrap_or_default()
 }
@@ -259,7 +259,7 @@ fn no_id(text: &str, kind: &str, list: &str) -> Failure {
     Failure::new(Exit::Usage, message).next(shows(kind, list))
 }
 
-/// The server read as many ids as one request reads, and others may begin so.
+/// The server read as many ids as one request may read. Further ids may begin in this way.
 fn too_short(text: &str, kind: &str) -> Failure {
     let message = format!(
         "{text} is not enough: more ids begin so than are searched for those of {} that you see",

@@ -1,5 +1,5 @@
-//! `wrkflw plugin`: from an empty folder to a component that can be published. Needs no server and, once cargo has the crates, no
-//! network.
+//! `wrkflw plugin`: from an empty folder to a component that can be published. It needs no server and, once cargo has the crates,
+//! no network.
 
 mod build;
 mod check;

@@ -1,4 +1,4 @@
-//! `wrkflw completions` and `wrkflw man`: what the program knows of its own commands, for shells and for manuals.
+//! `wrkflw completions` and `wrkflw man`: the program's commands, for shells and for manuals.
 
 use std::fs;
 use std::path::{Path, PathBuf};

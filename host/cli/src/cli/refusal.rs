@@ -1,4 +1,4 @@
-//! `wrkflw refusal`: commands that were refused because the caller may not.
+//! `wrkflw refusal`: commands that were refused because the caller was not allowed to give them.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

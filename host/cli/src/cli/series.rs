@@ -1,4 +1,4 @@
-//! `wrkflw series`: figures over time: what was decided, started and refused, and what waits.
+//! `wrkflw series`: figures over time: decisions, starts, refusals and backlogs.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

@@ -138,7 +138,7 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
     }
 }
 
-/// What becomes of a signal that no instance has taken, as far as the sender may know.
+/// The outcome of a signal that no instance has taken, as far as the sender may know it.
 fn kept(sent: &Value, deliver: Deliver) -> Option<String> {
     let signal = sent.get("signal")?;
     let (id, correlation) = (

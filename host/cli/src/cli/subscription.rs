@@ -234,7 +234,7 @@ impl DeliveryArgs {
         Ok((list, id))
     }
 
-    /// Does this to the delivery. The answer has no content, so its id is printed, as `done` says.
+    /// Runs the action on the delivery. The answer has no content, so the id and the text `done` are printed.
     fn change(
         &self,
         (what, body): (&str, &Value),

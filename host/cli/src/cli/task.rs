@@ -164,7 +164,7 @@ struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Those that are given, as members of a filter of the API.
+    /// The given filters, as members of a filter of the API.
     fn members(&self) -> Map<String, Value> {
         let (kind, id) = self.entity.clone().unzip();
         let all = [
@@ -331,7 +331,7 @@ impl HandArgs {
 }
 
 impl OneArgs {
-    /// Which outcomes there are. The command is done, so a failure to read them is none of it.
+    /// The outcomes of the task. The command is done, so a failure to read them is not a failure of the command.
     fn outcomes(&self, environment: &Environment) -> Result<String> {
         let client = self.connection.open(&environment.in_silence())?;
         let shown = client.get(&pick::task(&client, &self.id)?, &[])?;
@@ -348,7 +348,7 @@ impl OneArgs {
     ) -> Result<()> {
         let client = self.connection.open(environment)?;
         let path = pick::task(&client, &self.id)?;
-        // Who may not read instances may try the command: it is shown without what was before.
+        // A caller who may not read instances may still make a dry run. It is shown without the state before.
         let before = if self.change.is_dry_run() {
             client.get_if_permitted(&path)?
         } else {

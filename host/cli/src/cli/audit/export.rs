@@ -62,8 +62,8 @@ pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environmen
     Ok(())
 }
 
-/// The file in which an export is written until it is complete: an older export stays as it was until then. It has a name of its own,
-/// so another export to the same file does not write in it, nor moves it half-written. None if the lines go to a pipe or a device.
+/// The temporary file of an export until it is complete. Until then, an older export does not change. Its name is unique, so another
+/// export to the same file neither writes to it nor moves it before it is complete. None if the lines go to a pipe or a device.
 fn part_of(out: &Path) -> Option<PathBuf> {
     if fs::metadata(out).is_ok_and(|there| !there.is_file()) {
         return None;

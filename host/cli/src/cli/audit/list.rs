@@ -1,4 +1,5 @@
-//! `wrkflw audit list`, `checkpoints` and `self-approvals`: what the server answers auditors. Unlike `verify`, these trust the server.
+//! `wrkflw audit list`, `checkpoints` and `self-approvals`: the server's answers for auditors. Unlike `verify`, these commands trust
+//! the server.
 
 use anyhow::Result;
 use clap::Args;
@@ -69,7 +70,7 @@ const FINDINGS: &[Column] = &[
 /// Why a list lacks all entries.
 const UNSIGNED: &str = "no entry is signed yet: a host with the setting `checkpoint_keys` and the role `timers` signs new entries";
 
-/// What a list of entries lacks, if it has a word about that.
+/// The entries that a list lacks, if the page says that it lacks some.
 fn lacking(page: &Value) -> Option<String> {
     let is_empty = page["data"].as_array().is_some_and(Vec::is_empty);
     match page.get("lastCheckpointAt")? {

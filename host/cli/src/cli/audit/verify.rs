@@ -1,4 +1,4 @@
-//! `wrkflw audit verify`, as auditors run it: what is verified, and how the result is reported.
+//! `wrkflw audit verify`, for auditors: the parts to verify, and the report of the result.
 
 mod file;
 
@@ -123,7 +123,8 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
     Err(Failure::new(Exit::Failed, format!("{there} {found}")).into())
 }
 
-/// Fails if the file was to be of a tenant and has a part of it. A part without findings does not show what it lacks.
+/// Fails if the file should be an export of a whole tenant, but has only a part of it. A part without findings does not
+/// prove anything about the missing rest.
 fn of_whole(args: &VerifyArgs, tally: Tally) -> Result<()> {
     match &args.which.tenant {
         Some(tenant) if tally.parts > 0 => {
@@ -137,7 +138,7 @@ fn of_whole(args: &VerifyArgs, tally: Tally) -> Result<()> {
     }
 }
 
-/// What was verified, and with which evidence.
+/// The verified parts, and the evidence used.
 #[derive(Clone, Copy)]
 struct Verified {
     tally: Tally,
@@ -323,7 +324,7 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
     lines
 }
 
-/// What the file lacks.
+/// The parts that the file lacks.
 fn closing_of_file(tally: Tally) -> Vec<String> {
     let are = |count| if count == 1 { "is" } else { "are" };
     let entries = counted(tally.uncovered, "entry");
@@ -348,7 +349,7 @@ fn closing_of_file(tally: Tally) -> Vec<String> {
     lines
 }
 
-/// Sets the exit code of an error that is no finding: the audit could not be verified.
+/// Sets the exit code of an error that is not a finding: the audit could not be verified.
 fn unverifiable(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<Failure>() {
         Ok(mut failure) => {

@@ -1,4 +1,4 @@
-//! `wrkflw definition publish`: publishes a component, and activates it if that is asked for.
+//! `wrkflw definition publish`: publishes a component, and activates it on request.
 
 use std::fs;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ fn not_activated(error: anyhow::Error, key: &str, version: &Value) -> anyhow::Er
     }
 }
 
-/// Activates a version that was published, and adds that to what is shown of it.
+/// Activates a version that was published, and adds the activation to its output.
 fn activated(client: &Client, key: &str, published: &Value, force: bool) -> Result<Value> {
     let mut published = published.clone();
     let path = format!("{}/{}/activate", versions_path(key), published["version"]);

@@ -1,9 +1,9 @@
-//! What to try after a refusal: commands that show or mend what it is about.
+//! The next step after a refusal: commands that show or fix its cause.
 
 use serde_json::Value;
 use url::form_urlencoded;
 
-/// What to try next. Names that the problem tells stand in the place of `ID`, `TASK`, `KEY`, `VERSION`, `PERSON` and `GROUP`.
+/// The next step to try. Names from the problem replace `ID`, `TASK`, `KEY`, `VERSION`, `PERSON` and `GROUP`.
 pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
     // Only what is about an instance has actions that it could list.
     let path = problem["instance"].as_str().unwrap_or_default();
@@ -41,7 +41,7 @@ pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
 /// Names, each with the word of a hint that it replaces.
 type Names = Vec<(&'static str, String)>;
 
-/// The names that a detail has: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
+/// The names in a detail: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
 fn told(detail: &str) -> Names {
     let words: Vec<&str> = detail.split([' ', ':']).collect();
     match words[..] {
@@ -54,8 +54,8 @@ fn told(detail: &str) -> Names {
     }
 }
 
-/// The hint with these names; of two for the same word, the first one. A name may contain a word of the hint, so what is put in is
-/// not looked at again.
+/// The hint with these names; of two names for the same word, the first one. A name may contain a word of the hint, so inserted
+/// names are not searched again.
 fn filled(hint: &str, names: &[(&'static str, String)]) -> String {
     let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let (mut text, mut rest) = (String::new(), hint);
@@ -118,7 +118,7 @@ fn usual(code: &str) -> Option<&'static str> {
     })
 }
 
-/// What can be missing, as the API calls it, and how to see what there is. The longest name that fits counts.
+/// The kinds of missing things, by their names in the API, and the commands that list them. The longest matching name counts.
 const LISTS: &[(&str, &str)] = &[
     (
         "absence",
@@ -179,7 +179,7 @@ const LISTS: &[(&str, &str)] = &[
     ("task", "`wrkflw task list --view all` shows what is open"),
 ];
 
-/// How to see what there is of the kind that was not found, of a request with this path.
+/// The command that lists things of the kind that was not found, for a request with this path.
 pub(in crate::cli) fn listing(detail: &str, path: &str) -> Option<String> {
     let missing = detail.strip_prefix("there is no ")?;
     let names = |what: &str| {
@@ -193,7 +193,7 @@ pub(in crate::cli) fn listing(detail: &str, path: &str) -> Option<String> {
         .map(|(_, next)| filled(next, &named(path)))
 }
 
-/// How to see who may start, of `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
+/// The command that shows who may start, for `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
 fn members(detail: &str) -> String {
     let who = detail.split_once(" may start ").map_or("", |(who, _)| who);
     let one = who.strip_prefix("only members of the group ");
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use wrkflw_server::http::problem::CODES;
 
-    /// A code, the path of the request, a reason, a detail, and what is told.
+    /// A code, the path of the request, a reason, a detail, and the expected hint.
     const TOLD: &[(&str, &str, &str, &str, Option<&str>)] = &[
         (
             "forbidden",

@@ -1,4 +1,4 @@
-//! `wrkflw instance actions`: what the caller may do with an instance. First what moves it on.
+//! `wrkflw instance actions`: the actions of the caller on an instance. Actions that move it on come first.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Shows what moves the instance on, and names the other actions that are allowed.
+/// Shows the actions that move the instance on, and names the other allowed actions.
 fn show_steps(data: Vec<Value>, output: Output) -> Result<()> {
     let is_step = |action: &Value| {
         let name = action["action"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `wrkflw instance export --scenario`: makes a scenario of a recorded instance, to test the next version of its flow with.
+//! `wrkflw instance export --scenario`: makes a scenario of a recorded instance, to test the next version of its flow.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use wrkflw_scenario::record::{Entry, Rules, record};
 
 /// Limit of the entries of an instance that are read.
 const ENTRIES_MAX: usize = 20_000;
-/// Limit of their texts together, in MiB. Parsed they take several times as much.
+/// Limit of their texts together, in MiB. In parsed form they take several times as much memory.
 const ENTRIES_MIB_MAX: usize = 128;
 /// The entries of one page.
 const PAGE: usize = 100;

@@ -1,4 +1,4 @@
-//! What is known of one instance besides its state: who may act, what the audit has, and the chain of its decisions.
+//! Reports on one instance besides its state: who may act, its audit entries, and the chain of custody of its decisions.
 
 use anyhow::Result;
 use clap::Args;

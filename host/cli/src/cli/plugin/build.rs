@@ -1,5 +1,5 @@
-//! `wrkflw plugin build`: the tool of the flow's language makes a component. Of a flow in Rust, cargo builds a core module, and
-//! this program makes a component of it.
+//! `wrkflw plugin build`: the tool of the flow's language makes a component. For a flow in Rust, cargo builds a core module,
+//! and this program makes a component of it.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ const OF_QUICK: [&str; 5] = [
     "incremental=true",
 ];
 
-/// What a component is built for.
+/// The purpose of a build.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     Publishing,
@@ -58,7 +58,7 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     Ok(())
 }
 
-/// Builds the component and writes it to a file. Returns what is shown of it, with its path.
+/// Builds the component and writes it to a file. Returns its output, with its path.
 pub(super) fn build(
     project: &Project,
     for_: For,
@@ -93,7 +93,7 @@ pub(super) fn build(
     )
 }
 
-/// The component with the name and version of its SDK, which this program carries: a custom section, as the Rust SDK writes it.
+/// The component with the name and version of its SDK, which is part of this program, in a custom section like that of the Rust SDK.
 fn signed(mut component: Vec<u8>, language: &str) -> Vec<u8> {
     const NAME: &str = "wrkflw:sdk";
     let (sdk, version) = (format!("wrkflw-{language}"), env!("CARGO_PKG_VERSION"));

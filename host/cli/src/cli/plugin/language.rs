@@ -1,4 +1,4 @@
-//! The languages in which a flow may be written, and the manifest of a flow that is no Rust crate.
+//! The languages in which a flow may be written, and the manifest of a flow that is not a Rust crate.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Language {
     }
 }
 
-/// What `flow.toml` says.
+/// The content of `flow.toml`.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// TypeScript has the contract's records by hand, because authors see them.
+    /// The TypeScript SDK has hand-written records of the contract, because authors see them.
     #[test]
     fn the_records_of_typescript_are_those_of_the_contract() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

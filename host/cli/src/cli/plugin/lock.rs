@@ -1,5 +1,5 @@
-//! The lock file of a new flow. It has the crate versions that this program was built with. Cargo has them on the machine that
-//! built the program, so a new flow builds there without a network.
+//! The lock file of a new flow. It has the crate versions that this program was built with. On the machine that built the
+//! program, cargo has these versions already, so a new flow builds there without a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ pub(super) fn package(manifest: &str) -> Table {
     ])
 }
 
-/// The dependencies of `entry`, with the versions that `here` has of them: the entry of the same crate in our lock file.
+/// The dependencies of `entry`, with their versions in `here`, the entry of the same crate in the lock file of this program.
 fn references(entry: &Table, here: Option<&Table>) -> Vec<Value> {
     let known: Vec<_> = texts(here.and_then(|here| here.get("dependencies"))).collect();
     let exact = |name: String| {

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 const WORKSPACE: &str = include_str!("../../../../../Cargo.toml");
 const HEADER: &str = "# Made of the crate's own manifest by `wrkflw plugin new`.\n";
-/// Where the SDK finds crates of the host in this repository. A new flow has them in the SDK's folder.
+/// The path by which the SDK finds crates of the host in this repository. A new flow has them in the SDK's folder.
 const HOST: &str = "../host/";
 /// Marks a value as inherited from the workspace. The workspace's manifest has the values in the table of this name.
 const INHERITED: &str = "workspace";
@@ -71,7 +71,7 @@ fn dependency(value: &Value, workspace: &Value, name: &str) -> Value {
     };
     let shared = whole.get("features").and_then(Value::as_array).cloned();
     whole.extend(own);
-    // Cargo adds the features of the crate to those of the workspace; all else of the crate counts instead.
+    // Cargo adds the features of the crate to those of the workspace. Every other setting of the crate replaces that of the workspace.
     if let (Some(shared), Some(Value::Array(features))) = (shared, whole.get_mut("features")) {
         for feature in shared {
             if !features.contains(&feature) {
@@ -112,7 +112,7 @@ mod tests {
         let dependencies = made["dependencies"].as_table().expect("a table");
         let names: Vec<_> = dependencies.keys().map(String::as_str).collect();
         assert_eq!(names, ["jiff", "serde", "uuid", "wrkflw-core"]);
-        // Those of the workspace are features of the crate, too, each once.
+        // The features of the workspace are also features of the crate, each once.
         let features = |dependency: &Value| {
             let features = dependency["features"].as_array().expect("features");
             let names = features.iter().filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! The plugin in the current folder: a crate as cargo reports it, or a flow in another language as its manifest says.
+//! The plugin in the current folder: a crate that cargo reports, or a flow in another language with a manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Project {
         if needless { Ok(None) } else { Project::find() }
     }
 
-    /// The flow of the current folder, if this file was built of it. Without a file, like [`Self::find`].
+    /// The flow of the current folder, if this file was built from it. Without a file, like [`Self::find`].
     pub(in crate::cli) fn of_file(file: Option<&Path>) -> Result<Option<Project>> {
         let Some(file) = file else {
             return Project::find();
@@ -100,7 +100,7 @@ impl Project {
         Ok(found.filter(|project| project.has_built(file)))
     }
 
-    /// Whether a file is in the folder for what is built, however its path is written.
+    /// Whether a file is in the folder for build results, however its path is written.
     fn has_built(&self, file: &Path) -> bool {
         let (file, target) = (fs::canonicalize(file), fs::canonicalize(&self.target));
         matches!((file, target), (Ok(file), Ok(target)) if file.starts_with(&target))
@@ -139,7 +139,7 @@ impl Project {
         Err(failure.next("wrkflw plugin build").into())
     }
 
-    /// Says that the component is not made of the sources as they are now: one of them is newer.
+    /// Says that the component is out of date, because one of the sources is newer.
     pub(in crate::cli) fn outdated(&self, component: &Path) -> Result<Option<String>> {
         let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified());
         let built =

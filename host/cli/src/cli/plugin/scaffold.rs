@@ -33,7 +33,7 @@ static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/s
 
 /// The suffix of files with placeholders.
 const ENDING: &str = ".tmpl";
-/// What of the template in Rust is for all languages.
+/// The parts of the template in Rust that all languages share.
 const SHARED: [&str; 3] = ["README.md", "config.json", FOLDER];
 /// The folder of the SDK in the new flow.
 const SDK_FOLDER: &str = "sdk";
@@ -97,7 +97,7 @@ pub(super) fn new(name: &str, language: Language, init: bool, output: Output) ->
         Language::Python => other_files(name, language, &[&PYTHON_TEMPLATE], &PYTHON_SDK)?,
         Language::C => other_files(name, language, &[&C_TEMPLATE], &C_SDK)?,
     };
-    // No file is overwritten, and nothing is written unless everything can be.
+    // It overwrites no file, and writes nothing unless it can write everything.
     if let Some((path, _)) = files.iter().find(|(path, _)| folder.join(path).exists()) {
         let failure = Failure::new(
             Exit::Conflict,

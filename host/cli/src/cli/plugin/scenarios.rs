@@ -34,7 +34,7 @@ const FILES_MAX: usize = 10_000;
 /// Limit of the machine code that is stored for the next run.
 const ARTIFACT_BYTES_MAX: u64 = 512 << 20;
 
-/// The files of scenarios: those that are named, those in a named folder.
+/// The files of scenarios: the named files, and those in a named folder.
 pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
@@ -61,7 +61,7 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// How many scenarios passed, and why the others did not.
+/// How many scenarios passed, and why the others failed.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) passed: usize,
@@ -107,8 +107,8 @@ enum NotPassed {
     Failed(Failed),
 }
 
-/// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler. The author waits
-/// for the compiler, so its priority is not lowered.
+/// The sandbox stores machine code in the user's state folder, so that the next command and `wrkflw dev` need no compiler. The
+/// author waits for the compiler, so its priority is not lowered.
 pub(super) fn settings(environment: &Environment, compiler: Compiler) -> Result<Settings> {
     let settings = Settings {
         artifact_bytes_max: ARTIFACT_BYTES_MAX,
@@ -225,7 +225,7 @@ impl Subject {
         (name, played.map_err(NotPassed::Failed))
     }
 
-    /// The version of this config, by its key in the map. `file` is what messages call the config.
+    /// The version of this config, by its key in the map. `file` is the name of the config in messages.
     fn version(&mut self, key: &str, config: Json, file: &str) -> Result<(String, Json)> {
         let place = (key.to_owned(), config);
         if !self.versions.contains_key(&place) {
@@ -269,7 +269,7 @@ impl Logic for Component<'_> {
     }
 }
 
-/// The config of a scenario: its own, or that in a file beside it. With what messages call it.
+/// The config of a scenario, with its name in messages: its own, or one in a file beside it.
 fn config_of(path: &Path, config: &Json) -> Result<(String, Json)> {
     let Node::String(name) = config.node() else {
         return Ok(("config".to_owned(), config.clone()));

@@ -82,8 +82,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
     Ok(())
 }
 
-/// Refuses what would be left out without a word: a component or a folder without scenarios, and arguments of tests that do not
-/// run.
+/// Refuses arguments that would be ignored silently: a component or a folder without scenarios, and arguments of tests that do not run.
 fn all_is_used(args: &TestArgs, runs_native_tests: bool) -> Result<()> {
     if args.component.is_some() && args.files.is_empty() {
         let message = "--component needs scenarios: name files, or folders of them";

@@ -14,8 +14,8 @@ const SCRIPT: &str = include_str!("../../../../../scripts/wasm-target.sh");
 /// The toolchain that this program is built with.
 const OURS: &str = include_str!("../../../../../rust-toolchain.toml");
 
-/// Makes the command use the toolchain that this program was built with, if the user's rustup has no default: a toolchain file
-/// applies only in this project's folder, and a plugin is in another one.
+/// Makes the command use the toolchain that built this program, if the user's rustup has no default: a toolchain file applies
+/// only in this project's folder, and a plugin is in another folder.
 pub(super) fn choose(command: &mut Command) {
     let mut rustup = Command::new("rustup");
     // `rustup` gets the environment of the command, because it decides the answer.
@@ -51,7 +51,7 @@ pub(in crate::cli) fn ready() -> Option<String> {
     run(&["--check"], Stdio::null()).ok().flatten()
 }
 
-/// The name of the toolchain. Progress goes to standard error, unless it is to be quiet.
+/// The name of the toolchain. Progress goes to standard error, unless the output is quiet.
 pub(super) fn find(output: Output) -> Result<String> {
     let progress = if output.quiet {
         Stdio::null()

@@ -1,5 +1,5 @@
-//! The tools that make a component of a flow in another language than Rust. They are pinned by the flow's own files, and installed
-//! into its folder.
+//! The tools that make a component of a flow in another language than Rust. The flow's own files pin their versions, and its
+//! folder has their installation.
 
 mod clang;
 
@@ -14,7 +14,7 @@ use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
 use super::project::{Project, forget_outer_build};
 
-/// What a tool needs of the machine: the programs, and how to install them.
+/// The programs that a tool needs on the machine, and how to install them.
 const NODE: &str = "install Node.js 18 or later with npm (Debian: apt-get install nodejs npm)";
 const PYTHON: &str =
     "install Python 3.10 or later with venv (Debian: apt-get install python3-venv)";
@@ -36,7 +36,7 @@ impl Tools<'_> {
             self.output
                 .hint("installing what package.json and package-lock.json name");
             let mut npm = self.command("npm");
-            // Not `npm ci`: it demands packages for all systems, also those that were never published.
+            // Not `npm ci`: it demands packages for all systems, even packages that were never published.
             npm.args(["install", "--prefer-offline", "--no-audit", "--no-fund"]);
             self.run(npm, NODE, "npm cannot install what package.json names")?;
         }
@@ -74,7 +74,7 @@ impl Tools<'_> {
         tool.args(["--wit-path", "sdk/wit", "--world", "flow"]);
         // Without stubs, the component would import clocks and files.
         tool.args(["componentize", "--stub-wasi"]);
-        // Of packages, only what the flow imports becomes part of the component.
+        // Only the parts of packages that the flow imports become part of the component.
         let packages = site_packages(&folder.join(".venv/lib"));
         for path in ["src", "sdk"]
             .iter()
@@ -102,7 +102,7 @@ impl Tools<'_> {
         command
     }
 
-    /// Runs a tool. What it prints is progress; with `--quiet` it is shown only if the tool fails.
+    /// Runs a tool. Its output is progress. With `--quiet`, the output is shown only if the tool fails.
     fn run(&self, mut command: Command, missing: &str, failed: &str) -> Result<()> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null());
@@ -116,8 +116,8 @@ impl Tools<'_> {
     }
 }
 
-/// Runs a command whose output is progress: standard output is for data only. With `--quiet`, its lines are returned, to be shown if
-/// it fails.
+/// Runs a command and shows its output as progress, because standard output is only for data. With `--quiet`, its lines are
+/// returned, to be shown if it fails.
 pub(super) fn progress(command: &mut Command, output: Output) -> io::Result<(bool, Vec<String>)> {
     if !output.quiet {
         let status = command.stdout(Stdio::from(io::stderr())).status()?;

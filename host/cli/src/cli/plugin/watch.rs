@@ -1,7 +1,7 @@
 //! `wrkflw plugin watch`: builds, checks, tests and publishes a flow whenever a file of it changes.
 //!
-//! The component is built quickly, not well: `wrkflw plugin build` makes the one for others.
-//! It looks at the files' times and lengths some times a second: a plugin has few files, and this works on every file system.
+//! It builds the component quickly and without optimisation: `wrkflw plugin build` makes the component for use. It checks the
+//! times and lengths of the files several times a second. A plugin has few files, and this method works on every file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ pub(super) type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 pub(super) fn run(args: &WatchArgs, output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
-    // The flow is the author's own. Of an interpreter's component, a change concerns few functions.
+    // The flow is the author's own. In the component of an interpreter, a change affects few functions.
     let mut subject = Subject::new(environment, Compiler::Incremental)?;
     let mut seen = files(&project.folder)?;
     loop {
@@ -67,7 +67,7 @@ pub(super) fn run(args: &WatchArgs, output: Output, environment: &Environment) -
     }
 }
 
-/// Waits for a change, and until no further one follows it. Returns the files as they are then.
+/// Waits for a change, and then until no further change follows. Returns the files at that time.
 fn changed(folder: &Path, seen: Files) -> Result<Files> {
     let mut last = seen.clone();
     loop {

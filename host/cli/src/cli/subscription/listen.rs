@@ -137,7 +137,7 @@ async fn serve(
                 .map_or(StatusCode::NO_CONTENT, |(status, _)| *status);
             let received =
                 received.map_err(|(status, reason)| format!("answered {status}: {reason}"));
-            // Nobody reads any more when the last event was printed.
+            // After the last event, nothing reads the channel any more.
             told.send(received).await.ok();
             let mut response = Response::new(Empty::<Bytes>::new());
             *response.status_mut() = status;

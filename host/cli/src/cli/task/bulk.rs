@@ -1,4 +1,4 @@
-//! `wrkflw task bulk`: one action on many tasks. None of them fails because of another, and the command fails if one does.
+//! `wrkflw task bulk`: one action on many tasks. No task fails because of another. The command fails if any task fails.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};

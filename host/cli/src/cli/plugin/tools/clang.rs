@@ -43,7 +43,7 @@ impl Tools<'_> {
         clang.args(sources(&folder.join("src"))?);
         clang.args(sources(&folder.join("sdk"))?);
         clang.args(sources(&bindings)?);
-        // It names the contract to the maker of the component.
+        // This object file tells the component maker which contract the module has.
         clang.arg(bindings.join("flow_component_type.o"));
         self.run(clang, CLANG, "clang does not accept the flow")?;
         let component = componentize(&read(&module)?).map_err(|error| {
