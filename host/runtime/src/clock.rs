@@ -8,8 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-/// Random bytes that a thread fetches at a time: a command draws some dozen times, and each system call costs more than the
-/// bytes.
+/// Random bytes that a thread fetches at a time. A command draws some dozen times, and each system call costs more than the bytes.
 const POOL_BYTES: usize = 512;
 
 /// The clock of commands, in whole milliseconds.

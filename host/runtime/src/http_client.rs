@@ -1,7 +1,7 @@
-//! The HTTP client of a host: each request has a connection and a time of its own. It follows no redirects.
+//! The HTTP client of a host: each request has its own connection and timeout. It follows no redirects.
 //!
-//! `reqwest` is not used, because it cannot limit the head of a response (`http1_max_buf_size` of `hyper-util`), and does not
-//! tell a resolver the scheme, on which the addresses that a webhook may call depend.
+//! `reqwest` is not used for two reasons. It cannot limit the head of a response (`http1_max_buf_size` of `hyper-util`). It
+//! does not give the scheme to a resolver, but the addresses that a webhook may call depend on the scheme.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -76,7 +76,7 @@ pub type Allowed = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 /// How a request reaches its server.
 #[derive(Clone)]
 pub enum Route {
-    /// Directly, and only to these addresses. The connection is made to the very address that was checked.
+    /// Directly, and only to these addresses. The connection goes to exactly the address that was checked.
     To(Allowed),
     /// Directly.
     Direct,
@@ -129,7 +129,7 @@ impl HttpClient {
         }
     }
 
-    /// Gives up a connection that is not established in this time. It counts within the timeout of the request.
+    /// Gives up a connection that is not established in this time. The time is part of the timeout of the request.
     pub fn connecting_within(self, timeout: Duration) -> HttpClient {
         HttpClient {
             connect_timeout: Some(timeout),
@@ -148,7 +148,7 @@ impl HttpClient {
         sent.unwrap_or(Err(ClientError::Timeout(timeout)))
     }
 
-    /// Sends a request. Returns the whole response, whose body has at most so many bytes.
+    /// Sends a request. Returns the whole response. Its body may have at most this number of bytes.
     pub async fn fetch(
         &self,
         request: Request<Vec<u8>>,

@@ -1,8 +1,8 @@
 //! The worker of a queue of rows that are claimed by lease. It claims due rows for its free slots, runs them concurrently, and
 //! sleeps until the next row is due, a claim ends, or new rows are announced.
 //!
-//! A claim is a lease: after its end, any worker claims the row again. So the rows of a host that fails are processed by another
-//! host. A [`LeaseQueue`] says how rows are claimed, run and settled.
+//! A claim is a lease: after its end, any worker claims the row again. So if a host fails, other hosts process its rows. A
+//! [`LeaseQueue`] defines how rows are claimed, run and settled.
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -20,14 +20,14 @@ use crate::worker::{self, Backoff, Worker};
 
 /// The longest sleep. Rows that other hosts add do not wake this worker.
 const POLL_MAX: Duration = Duration::from_secs(1);
-/// The shortest sleep. It keeps the worker from polling without a pause for a row that is due but locked.
+/// The shortest sleep. Without it, the worker would poll without a pause for a row that is due but locked.
 const POLL_MIN: Duration = Duration::from_millis(5);
 /// The pause after a failure of the database.
 const BACK_OFF: Backoff = Backoff::constant(Duration::from_secs(1));
 /// How often the holder of a row renews its lease, per length of the lease.
 const RENEWALS_PER_LEASE: u32 = 4;
 
-/// What a queue claims: up to `limit` rows that are due at `now`, until `lease_end`.
+/// The parameters of a claim: up to `limit` rows that are due at `now`, until `lease_end`.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub now: Timestamp,
@@ -55,7 +55,7 @@ pub trait LeaseQueue: Send {
     type Slot: Send + 'static;
     type Error: Display + Send;
 
-    /// What logs call the rows, in the plural.
+    /// The name of the rows in logs, in the plural.
     const NAME: &'static str;
     /// Claims in flight at a time.
     const SLOTS: usize;
@@ -85,7 +85,7 @@ pub struct LeaseWorker<Q: LeaseQueue> {
 }
 
 impl<Q: LeaseQueue> LeaseWorker<Q> {
-    /// A worker that claims for the time of `lease`, and looks for rows early when `wake` changes.
+    /// A worker that claims for the time of `lease`, and looks for rows at once when `wake` changes.
     pub fn new(queue: Q, clock: Clock, lease: Duration, wake: watch::Receiver<()>) -> Self {
         LeaseWorker {
             queue,
@@ -127,7 +127,7 @@ impl<Q: LeaseQueue> Worker for LeaseWorker<Q> {
     const BACK_OFF: Backoff = BACK_OFF;
 
     async fn turn(&mut self) -> Result<Duration, Q::Error> {
-        // Rows that are announced from here on may be too late for this turn, so they cause another one.
+        // Rows that are announced from here on may be too late for this turn, so they cause another turn.
         self.wake.mark_unchanged();
         while let Some(ended) = self.in_flight.try_join_next() {
             self.ended(ended);
@@ -183,7 +183,7 @@ impl Lease {
         }
     }
 
-    /// Whether a share of the lease has passed, also if the clock was set back.
+    /// Whether a share of the lease has passed, even if the clock was set back.
     pub fn is_renewal_due(&self) -> bool {
         let passed = self.clock.now().duration_since(self.renewed_at);
         passed.unsigned_abs() >= self.length / RENEWALS_PER_LEASE

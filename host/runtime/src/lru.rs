@@ -1,7 +1,7 @@
 //! A cache in memory of limited weight. When it is full, it removes the entries that were used longest ago.
 //!
-//! A look-up is a hash, a lock and a change of a list. The caches on the path of every command use it. A cache whose concurrent
-//! misses must share one load is a `moka` cache instead.
+//! A look-up costs a hash, a lock and a change of a list. The caches on the path of every command use it. If concurrent misses
+//! must share one load, use a `moka` cache instead.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, RandomState};

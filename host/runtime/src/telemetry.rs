@@ -1,6 +1,6 @@
 //! Telemetry for operators: log lines on stderr, metrics for a scraper, trace context across services.
 //!
-//! The program sets it up once; everything else only emits. Settings are passed as values, not read from the environment.
+//! The program sets it up once; all other code only emits. Settings are passed as values, not read from the environment.
 //! `measures` lists the metrics, and `trace` handles trace context.
 
 mod log;

@@ -1,5 +1,4 @@
-//! Background tasks that repeat a turn until the host stops, and the pauses between turns. And [`apart`], for work that somebody
-//! waits for.
+//! Background tasks that repeat a turn until the host stops, and the pauses between turns. Also [`apart`], for work with a waiting caller.
 //!
 //! A worker that claims rows by lease implements [`LeaseQueue`](crate::lease_worker::LeaseQueue) instead of [`Worker`].
 
@@ -42,7 +41,7 @@ pub trait Worker: Send {
     /// The pauses after failed turns in a row. A wake-up does not shorten them.
     const BACK_OFF: Backoff;
 
-    /// Returns the pause until the next turn, which follows at once after a pause of zero.
+    /// Returns the pause until the next turn. After a pause of zero, the next turn follows at once.
     fn turn(&mut self) -> impl Future<Output = Result<Duration, Self::Error>> + Send;
 
     /// Completes when the next turn is due before the pause is over. It is dropped at the end of the pause.
@@ -94,8 +93,8 @@ pub async fn every<F: Future<Output = ()>>(
     }
 }
 
-/// Runs the work as a task of its own. When this is dropped, the work is, too. For one of several things that a task does
-/// concurrently: what blocks the thread blocks everything in its task, so also others who wait for that.
+/// Runs the work as a task of its own. Dropping this future drops the work. Use it for one of several concurrent parts of
+/// a task: a part that blocks the thread blocks all other parts of the same task.
 pub async fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     #[expect(
         clippy::disallowed_methods,

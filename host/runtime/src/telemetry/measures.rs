@@ -1,7 +1,7 @@
 //! Every metric, described once, and the recorder that renders them for a scraper.
 //!
 //! A process has one recorder. Between scrapes the samples of histograms are kept in memory. `upkeep` sorts them into buckets, so
-//! that a host that is not scraped does not use more and more memory.
+//! that the memory of a host without a scraper does not grow.
 
 use std::sync::OnceLock;
 use std::time::Duration;
