@@ -1,4 +1,4 @@
-//! What a step expects, compared with what followed.
+//! Compares the expectations of a step with what followed.
 //!
 //! An object has at least the members that are expected. A list has exactly the expected items, in any order; of events, notes
 //! and published events, it has at least these.
@@ -10,7 +10,7 @@ use wrkflw_core::json::{Json, Node};
 /// Expectations as they are written. The schema says which members there are.
 pub(crate) type Expect = Json;
 
-/// Lists of which a step names only the items that it is about, with the member that a plain text stands for.
+/// Lists of which a step names only some items, with the member that a plain text stands for.
 const AT_LEAST: [(&str, &str); 3] = [("events", "type"), ("publishes", "name"), ("notes", "code")];
 /// The shown length of a value.
 const SHOWN_CHARS_MAX: usize = 600;
@@ -127,7 +127,7 @@ fn matched(wanted: &[Node], got: &[Node]) -> bool {
     })
 }
 
-/// Finds an item for the expected one, and another for whichever has it already.
+/// Finds an item for the expected one. If another expected one has it already, finds a different item for that one.
 fn place(
     one: usize,
     lists: (&[Node], &[Node]),
@@ -148,7 +148,7 @@ fn place(
     false
 }
 
-/// Numbers of so many characters are compared by value, longer ones digit by digit.
+/// Numbers of up to this many characters are compared by value, longer ones digit by digit.
 const EXACT_CHARS_MAX: usize = 15;
 
 fn same_number(one: &str, other: &str) -> bool {
@@ -223,7 +223,7 @@ mod tests {
                 r#"{"tasks":[{"for":"ann"},{}]}"#,
                 r#"{"tasks":[{"for":["ann"]},{"for":["bob"]}]}"#,
             ),
-            // The first expected task fits both: it leaves the other one its only task.
+            // The first expected task fits both tasks, so it must leave the other expected one its only task.
             (
                 r#"{"tasks":[{"label":"T"},{"for":"ann"}]}"#,
                 r#"{"tasks":[{"label":"T","for":["ann"]},{"label":"T","for":["bob"]}]}"#,

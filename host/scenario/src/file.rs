@@ -1,6 +1,6 @@
-//! A scenario as it is written, and what is wrong with one.
+//! The content of a scenario file, and its errors.
 //!
-//! The JSON Schema says what a file may contain; the types here only read it.
+//! The JSON Schema defines the allowed content; the types here only read it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,7 +78,7 @@ pub(crate) struct Away {
 }
 
 impl Away {
-    /// As the directory has it. Without a beginning, it is in force from `now` on.
+    /// The absence in the form of the directory. Without a beginning, it is in force from `now` on.
     pub(crate) fn absence(&self, now: Timestamp) -> Option<Absence> {
         let at = |text: &Option<String>| text.as_deref().map(moment::parse);
         Some(Absence {
@@ -91,7 +91,7 @@ impl Away {
     }
 }
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// From one.

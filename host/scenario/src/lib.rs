@@ -2,7 +2,7 @@
 //! of every language.
 //!
 //! [`Scenario::read`] reads a file, [`play()`] runs it with the core, and [`record`] makes one from the audit of an instance.
-//! Nothing here does input or output: the caller reads files and answers for the flow.
+//! This crate does no input or output: the caller reads files and answers for the flow.
 
 mod expect;
 mod file;

@@ -1,4 +1,4 @@
-//! Runs a scenario: each step is a command, and what follows is compared with what is expected.
+//! Runs a scenario: each step is a command, and its effects are compared with the expectations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -112,7 +112,7 @@ fn world(scenario: &Scenario) -> World {
     world
 }
 
-/// What may help when a step is not as expected.
+/// A hint for a step that did not meet its expectations.
 fn hint(instance: Option<&Instance>, refused: &[Refused]) -> Option<String> {
     let refused = refused.first()?;
     if matches!(
@@ -199,7 +199,7 @@ impl<L: Logic> Play<'_, L> {
         self.run(&actor, &command)
     }
 
-    /// A signal that names a state is one that was sent to all: it is for the first such state that it has not come to.
+    /// A signal that names a state was sent to all. It is for the first such state instance that has not got it yet.
     fn signalled(
         &mut self,
         step: &Step,
@@ -251,7 +251,7 @@ impl<L: Logic> Play<'_, L> {
         Ok(events)
     }
 
-    /// The content and the time of the signal that has come before under the key of this one, if that still counts.
+    /// The content and the time of the earlier signal with the key of this one, if that still counts.
     fn first_of(&self, by: &str, command: &Command) -> Option<(Option<[u8; 32]>, Timestamp)> {
         let known = self.signals.get(&signal_key(by, command)).copied();
         known.filter(|(_, at)| self.world.now.duration_since(*at) < SIGNALS_COUNT)

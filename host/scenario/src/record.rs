@@ -1,7 +1,7 @@
-//! Makes a scenario of a recorded instance: its audit has every command, who was in which group, and what followed.
+//! Makes a scenario of a recorded instance. Its audit has every command, the memberships at that time, and the effects.
 //!
-//! Each command becomes a step. What the directory told becomes the groups and managers of the scenario; where it told something
-//! else later, a step says so. Nothing of people or their texts is written unless the [`Rules`] keep it.
+//! Each command becomes a step. The directory's answers become the groups and managers of the scenario. If later answers differ,
+//! a step has the change. Names and texts of people are written only if the [`Rules`] keep them.
 
 mod calls;
 mod commands;
@@ -76,11 +76,11 @@ pub struct Made {
     /// The key of its definition.
     pub definition: String,
     pub steps: usize,
-    /// What was kept of people and texts, for whoever passes it on.
+    /// The names and texts that were kept, as a warning to people who share the scenario.
     pub kept: Vec<String>,
 }
 
-/// The text of a scenario. Config and graph are those of the instance's version. The error says what a scenario cannot have.
+/// The text of a scenario. Config and graph are those of the instance's version. The error names the part that a scenario cannot express.
 pub fn record(
     id: InstanceId,
     entries: Vec<Entry>,
@@ -97,7 +97,7 @@ pub fn record(
     while let Some(issued) = commands.get(index) {
         let changes = timeline.changes_before(index);
         let mut recorded = issued.recorded(id, instance)?;
-        // Deadlines that pass one after the other pass in one step: a scenario passes them all, and the host may have been late.
+        // Deadlines that pass one after the other become one step: a scenario passes all due deadlines, and the host may have been late.
         if matches!(recorded.evidence.command, Command::Deadline { .. }) {
             while let Some(next) = commands.get(index + 1) {
                 let is_deadline = matches!(next.evidence.command, Command::Deadline { .. });
@@ -188,7 +188,7 @@ fn step(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Option<M
         }
         // Time passes, and the host does the rest.
         Command::Deadline { .. } => return Ok(Some(Members::new())),
-        // The one follows from a change of the directory, and the other has no effect on the flow.
+        // A reassessment follows from a change of the directory. A comment has no effect on the flow.
         Command::Reassessment { .. } | Command::Comment { .. } => return Ok(None),
         Command::Migrate { .. } => {
             return Err("it was migrated to another version, which a scenario cannot do".into());
@@ -337,7 +337,7 @@ fn input(redactor: &mut Redactor<'_>, input: &Json) -> Option<(&'static str, Nod
     (*input != Json::empty()).then(|| ("input", redactor.data(input)))
 }
 
-/// What names the task: under `verb`, its label where there are several, or `true`; with its state and item where these differ.
+/// The members that name the task: under `verb`, its label if there are several tasks, or `true`; with its state and item if these differ.
 fn which(
     redactor: &mut Redactor<'_>,
     recorded: &Recorded<'_>,
@@ -387,7 +387,7 @@ fn absent(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Option<(&'sta
     absent.map(|person| ("for", text(&redactor.person(person))))
 }
 
-/// What the instance is after a command.
+/// The instance after a command, as expectations.
 fn expected(redactor: &mut Redactor<'_>, after: &Instance, events: &[&Event]) -> Node {
     let events: Vec<Event> = events.iter().map(|event| (*event).clone()).collect();
     let mut members: Members = seen::of_instance(after)

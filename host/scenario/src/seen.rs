@@ -1,4 +1,4 @@
-//! What followed from a step, in the form in which it is expected.
+//! The effects of a step, in the form of expectations.
 
 use std::collections::BTreeMap;
 

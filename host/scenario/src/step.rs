@@ -14,7 +14,7 @@ use crate::file::Away;
 /// The longest time that one step may wait.
 const WAIT_DAYS_MAX: i64 = 3660;
 
-/// A step as it is written: one of the members that say what happens, and what goes with it.
+/// A step in a file: one of the members that name the action, and the members that go with it.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Step {
@@ -142,7 +142,7 @@ impl Which {
     }
 }
 
-/// What a step may say, by the name of what happens: the members that it needs, and those that it may have besides.
+/// The members of a step, by the name of its action: those that it needs, and those that it may have besides.
 ///
 /// `at` goes with each of them: the time passes first.
 const ACTIONS: [(&str, &[&str], &[&str]); 22] = [
@@ -208,7 +208,7 @@ impl Step {
         actions.find(|name| *name != AT && members.iter().any(|member| member == name))
     }
 
-    /// Checks what the schema cannot say. The error has the field, as a JSON Pointer below the step.
+    /// Checks the rules that the schema cannot express. The error has the field, as a JSON Pointer below the step.
     pub(crate) fn check(&self) -> Result<(), (String, String)> {
         let members = self.members();
         let has = |name: &str| members.iter().any(|member| member == name);

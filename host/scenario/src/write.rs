@@ -47,9 +47,9 @@ const ORDER: &[&str] = &[
 ];
 /// The last one.
 const LAST: &str = "expect";
-/// What fits into so many characters is written in one line.
+/// A value that fits into this many characters is written in one line.
 const LINE_CHARS_MAX: usize = 88;
-/// Values of the file itself, and its steps, are written member by member.
+/// Values of the file itself and of its steps are written member by member.
 const BLOCKS: usize = 3;
 
 /// The text of an object.

@@ -1,7 +1,7 @@
 //! Reads YAML into the JSON tree that keeps the text of numbers, with the line of each value.
 //!
-//! It accepts only what all readers of YAML read alike: no anchors, no tags, and no numbers that JSON cannot have. Everything
-//! else that looks like a number has to be quoted.
+//! It accepts only YAML that all readers read alike: no anchors, no tags, and no numbers that JSON cannot have. Other values
+//! that look like numbers must be quoted.
 
 use std::collections::BTreeMap;
 

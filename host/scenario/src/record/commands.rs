@@ -14,7 +14,7 @@ pub(super) struct Issued {
     entries: Vec<Entry>,
 }
 
-/// A command with the instance before and after it. Only one is made at a time: an instance has its whole past.
+/// A command with the instance before and after it. Only one exists at a time, because an instance has its whole past.
 pub(super) struct Recorded<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) events: Vec<&'a Event>,
@@ -71,7 +71,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// The commands of the entries. The error says what a scenario does not know.
+/// The commands of the entries. The error names the part that a scenario cannot express.
 pub(super) fn commands(entries: Vec<Entry>) -> Result<Vec<Issued>, String> {
     let mut commands: Vec<Issued> = Vec::new();
     for mut entry in entries {

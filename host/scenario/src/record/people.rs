@@ -1,4 +1,4 @@
-//! What the directory told over time: from the first time, how a scenario begins; from later ones, the changes.
+//! The directory's answers over time. The first answers are the beginning of a scenario, later ones give the changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ type Away = (String, String, Option<String>);
 struct Period {
     /// None for the beginning of the scenario.
     from: Option<Timestamp>,
-    /// The first moment at which the host was told that it is over; none as long as it was not.
+    /// The first moment at which the directory's answer showed that it is over; none before that.
     until: Option<Timestamp>,
 }
 
@@ -126,7 +126,7 @@ impl Timeline {
         }
     }
 
-    /// The host asks for the absences by which somebody has claimed a task. One that is not told is over.
+    /// The host asks for the absences by which somebody has claimed a task. An absence that is missing in the answer is over.
     fn take_returns(&mut self, issued: &Issued) {
         for looked in &issued.evidence.lookups {
             for ((substitute, person, only), periods) in &mut self.absences {

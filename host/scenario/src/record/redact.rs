@@ -1,6 +1,6 @@
-//! What a scenario that is made of an instance tells of people and their texts: the shape of texts, unless a rule says otherwise.
+//! Redacts people and their texts in a scenario that is made of an instance: only the shape of texts is kept, unless a rule says otherwise.
 //!
-//! Schemas have patterns, so a text stands for another one of the same shape: of as many letters, digits and other characters.
+//! Schemas have patterns, so each text is replaced by one of the same shape: with as many letters, digits and other characters.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use wrkflw_core::moment;
 use crate::file::Problem;
 use crate::yaml::Document;
 
-/// What stands for a comment.
+/// The replacement of a comment.
 const COMMENT: &str = "(comment)";
-/// What stands for a text that is masked.
+/// The replacement of a masked text.
 const MASK: &str = "(text)";
-/// How many others are tried for a text, so that no two have the same.
+/// How many replacements are tried for a text, so that no two texts get the same.
 const TRIES_MAX: u32 = 1000;
-/// What rules may keep besides fields of the data.
+/// The values of `keep` besides fields of the data.
 const WHOLES: [&str; 3] = ["people", "comments", "entity"];
 /// Limit of the rules.
 const RULES_MAX: usize = 1000;
@@ -28,7 +28,7 @@ const RULES_MAX: usize = 1000;
 pub struct Rules {
     /// `people`, `comments`, `entity`, or JSON Pointers into data and inputs.
     keep: Vec<String>,
-    /// JSON Pointers into data and inputs of which nothing is kept: no number, no boolean, no shape of a text.
+    /// JSON Pointers into data and inputs whose values are fully replaced: no number, no boolean, no shape of a text is kept.
     mask: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Redactor<'a> {
         known.unwrap_or_else(|| name.to_owned())
     }
 
-    /// The other text of one that stands in the data or is the name of a person, such as the key of an item.
+    /// The replacement of a text that is in the data or is the name of a person, such as the key of an item.
     pub(super) fn known(&self, text: &str) -> String {
         let known = self.people.get(text).or_else(|| self.texts.get(text));
         known.map_or_else(|| text.to_owned(), Clone::clone)
@@ -144,7 +144,7 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// The id of an entity, or what is made of it, such as a correlation key.
+    /// The id of an entity, or a text derived from it, such as a correlation key.
     pub(super) fn entity(&mut self, id: &str) -> String {
         if self.rules.keeps("entity") {
             id.to_owned()
@@ -211,7 +211,7 @@ impl<'a> Redactor<'a> {
         other
     }
 
-    /// What was kept.
+    /// The names and texts that were kept.
     pub(super) fn kept(&self) -> Vec<String> {
         let mut kept: Vec<String> = [
             "the names of states, outcomes, groups and permissions",
@@ -244,7 +244,7 @@ fn shaped(text: &str, mut number: u32) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for c in chars.iter_mut().rev() {
         *c = match *c {
-            // Of every script: the digits of the others are numbers of people, too.
+            // Digits of every script, because digits of other scripts are also numbers of people.
             numeric if numeric.is_numeric() => char::from(b'0' + digit(10)),
             upper if upper.is_uppercase() => char::from(b'A' + digit(26)),
             letter if letter.is_alphabetic() => char::from(b'a' + digit(26)),
