@@ -3,8 +3,8 @@
 //!
 //! It uses no other crate, so that every crate can name points.
 //!
-//! The code is the same in every build. Both are active only in a process that calls [`under_test`] first, which the program
-//! `wrkflw` never does. A point is one line in the code and one name in [`POINTS`]; a test compares the two.
+//! The code is the same in every build. Points and checks are active only in a process that calls [`under_test`] first, and
+//! the program `wrkflw` never calls it. A point is one line in the code and one name in [`POINTS`]; a test compares the two.
 //!
 //! Begin with [`point`] and [`invariant!`]. [`POINTS`] lists all points.
 
@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The environment variable that names the point to die at, as `name`, or as `name:n` for the nth time it is reached. The program
-/// under test reads it; it is no setting of the host.
+/// under test reads it. It is not a setting of the host.
 pub const VARIABLE: &str = "FAULT_POINT";
 
 /// Every point, in the order in which work reaches them.
@@ -46,7 +46,7 @@ pub const POINTS: [&str; 33] = [
     "notifier.moved",
     "webhook.claimed",
     "webhook.posted",
-    // A signal by correlation: kept, and assigned to an instance. A portion of one to all: delivered, not recorded.
+    // A signal by correlation: kept, and assigned to an instance. A portion of a signal to all: delivered, not recorded.
     "signal.kept",
     "signal.assigned",
     "signal.broadcast",
