@@ -212,10 +212,10 @@ async fn migrate(database: &str, kept: Option<&Path>) -> Result<()> {
     let other = matches!(migrated, Err(StoreError::OtherMigration(_)));
     migrated.with_context(|| match kept.filter(|_| other) {
         Some(folder) => format!(
-            "the database cannot be brought up to date. To begin with a new one and lose what this one has, remove {}",
+            "the database cannot be migrated. To begin with a new database and lose the data of this one, remove {}",
             folder.display()
         ),
-        None => "the database cannot be brought up to date".to_owned(),
+        None => "the database cannot be migrated".to_owned(),
     })
 }
 

@@ -256,7 +256,7 @@ impl Host {
             engine.settled().await;
         }
         if let Err(error) = self.presence.leave().await {
-            tracing::warn!(%error, "this host could not say that it stops; it is listed until its row expires");
+            tracing::warn!(%error, "the row of this host could not be deleted; the host is listed until the row expires");
         }
         self.store.close().await;
         served.context("the API cannot go on")
@@ -432,7 +432,7 @@ async fn sweep(engine: Engine, cancel: CancellationToken) {
     let purge = async || {
         // A statement that a shutdown interrupts is repeated by the next sweep.
         if let Some(Err(error)) = cancel.run_until_cancelled(engine.purge()).await {
-            tracing::warn!(%error, "not all that has expired could be deleted; the host tries again later");
+            tracing::warn!(%error, "some expired rows could not be deleted; the host tries again later");
         }
     };
     every(SWEEP_EVERY, &cancel, purge).await;

@@ -32,7 +32,7 @@ pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
         let url = args.database.url()?;
         Store::migrate_telling(url, |waits| output.hint(waits))
             .await
-            .context("the database cannot be brought up to date")?;
+            .context("the database cannot be migrated")?;
         let store = Store::connect(url, PoolSizes::default())?;
         ensure_tenants(&store, &args.database.tenants).await?;
         store.close().await;

@@ -262,7 +262,7 @@ fn no_id(text: &str, kind: &str, list: &str) -> Failure {
 /// The server read as many ids as one request may read. Further ids may begin in this way.
 fn too_short(text: &str, kind: &str) -> Failure {
     let message = format!(
-        "{text} is not enough: more ids begin so than are searched for those of {} that you see",
+        "{text} is not enough: too many ids begin with it to search them all for {} that you see",
         article(kind)
     );
     Failure::new(Exit::Usage, message).next("write more digits of the id")

@@ -106,7 +106,7 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
     unsent?;
     if !args.which.all && args.file.is_none() && tally.streams + tally.findings == 0 {
         return Err(unverifiable(
-            Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
+            Failure::new(Exit::Usage, "nothing with this name was found to verify").into(),
         ));
     }
     // Refused attempts are leaves without an entry.

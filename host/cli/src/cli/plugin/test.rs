@@ -93,9 +93,9 @@ fn all_is_used(args: &TestArgs, runs_native_tests: bool) -> Result<()> {
             .into());
     }
     if !runs_native_tests && !args.arguments.is_empty() {
-        let message = "what follows `--` is for `cargo test`, which does not run here: it runs for a crate, if neither scenarios nor a component are named";
+        let message = "arguments after `--` are for `cargo test`, which does not run here: it runs for a crate, if neither scenarios nor a component are named";
         return Err(Failure::new(Exit::Usage, message)
-            .next("leave it out")
+            .next("leave them out")
             .into());
     }
     for path in args.files.iter().filter(|path| path.is_dir()) {

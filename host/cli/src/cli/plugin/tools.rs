@@ -34,7 +34,7 @@ impl Tools<'_> {
         let mut named = self.project.language.packages().iter();
         if !named.all(|named| is_newer(&installed, &folder.join(named))) {
             self.output
-                .hint("installing what package.json and package-lock.json name");
+                .hint("installing the packages of package.json and package-lock.json");
             let mut npm = self.command("npm");
             // Not `npm ci`: it demands packages for all systems, even packages that were never published.
             npm.args(["install", "--prefer-offline", "--no-audit", "--no-fund"]);
@@ -52,7 +52,8 @@ impl Tools<'_> {
         let (wanted, installed) = ("requirements.txt", ".venv/requirements.txt");
         let wanted = fs::read(folder.join(wanted)).context("the flow has no requirements.txt")?;
         if fs::read(folder.join(installed)).ok().as_ref() != Some(&wanted) {
-            self.output.hint("installing what requirements.txt names");
+            self.output
+                .hint("installing the packages of requirements.txt");
             let mut python = self.command("python3");
             python.args(["-m", "venv", ".venv"]);
             self.run(python, PYTHON, "python3 cannot make a virtual environment")?;
@@ -112,7 +113,7 @@ impl Tools<'_> {
             return Ok(());
         }
         let failure = Failure::new(Exit::Failed, failed).details(said);
-        Err(failure.next("mend what is reported above").into())
+        Err(failure.next("fix the problems reported above").into())
     }
 }
 
