@@ -166,7 +166,7 @@ impl Replayer {
                     let recorded = lookups
                         .next()
                         .ok_or_else(|| Differs("the directory is asked once more".into()))?;
-                    same("what the directory is asked", &recorded.asked, &lookup)?;
+                    same("the question to the directory", &recorded.asked, &lookup)?;
                     execution
                         .found(&recorded.found)
                         .map_err(|error| refused(&error))?;
@@ -184,7 +184,7 @@ impl Replayer {
             let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
             drop(instance);
             let asked = hex(&evaluated.asked);
-            same(&at("the digest of what is asked"), &recorded.asked, &asked)?;
+            same(&at("the digest of the question"), &recorded.asked, &asked)?;
             same_answer(&at("the answer"), (recorded, &evaluated), other_profile)?;
             if !other_profile {
                 same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;

@@ -43,7 +43,7 @@ impl Presence {
             if error.outage() == Some(Outage::ReadOnly) {
                 self.0.store.renew();
             }
-            tracing::warn!(%error, "the row of this host could not be renewed; it is tried again soon");
+            tracing::warn!(%error, "the row of this host could not be renewed; the host tries again soon");
         }
     }
 

@@ -123,7 +123,7 @@ impl Artifacts {
             .write(digest, artifact.code())
             .and_then(|()| self.trim())
         {
-            tracing::warn!(dir = %self.dir.display(), %error, "compiled component cannot be kept");
+            tracing::warn!(dir = %self.dir.display(), %error, "compiled component cannot be stored");
         }
     }
 

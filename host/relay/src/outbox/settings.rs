@@ -36,7 +36,7 @@ pub enum Mode {
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaSettingsError {
     #[error(
-        "Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events and the partitions of topics rest on it"
+        "Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events and the partitions of topics depend on it"
     )]
     Reserved {
         property: String,

@@ -127,7 +127,7 @@ impl Library {
             let bytes: Arc<[u8]> = bytes.into();
             if <[u8; 32]>::from(Sha256::digest(&bytes)) != digest.0 {
                 return Err(Cause::Unavailable {
-                    detail: "the stored bytes are not those of its digest".into(),
+                    detail: "the stored bytes do not have its digest".into(),
                 });
             }
             scan::scan(&bytes, bytes_max).map_err(Cause::Incompatible)?;

@@ -344,7 +344,7 @@ fn file(app: App, caller: Listener, question: CustodyQuestion, first: Part) -> R
             may_still.map_err(|problem| std::io::Error::other(problem.detail))?;
             let next = Part::read(&rest.app, &rest.caller.who, &rest.question, String::new()).await;
             rest.part = Some(next.map_err(|error| {
-                tracing::error!(%error, "an export of custody breaks off");
+                tracing::error!(%error, "an export of the chain of custody was aborted");
                 std::io::Error::other(error)
             })?);
         }
