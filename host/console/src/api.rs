@@ -61,7 +61,7 @@ pub(crate) struct FieldTrouble {
     pub(crate) pointer: String,
     #[serde(default)]
     pub(crate) code: String,
-    /// In the reader's language, if the host and no flow said it.
+    /// In the reader's language, if it is a text of the host and not of a flow.
     pub(crate) detail: String,
     /// The value of the keyword `code` in a schema. Flows do not give it.
     #[serde(default)]
@@ -146,7 +146,7 @@ impl Trouble {
         }
     }
 
-    /// Whether somebody else was first, and the problem says who.
+    /// Whether somebody else acted first, and the problem names them.
     pub(crate) fn is_race(&self) -> bool {
         self.code == "task_taken" || self.reason.as_deref() == Some("not_owner")
     }
@@ -249,7 +249,7 @@ impl Api {
         self.read(response).await
     }
 
-    /// The response as it comes, such as a stream or a drawing.
+    /// The unchanged response, such as a stream or a drawing.
     pub(crate) async fn raw(&self, path: &str) -> Response {
         self.send(Method::GET, path, None, None).await
     }

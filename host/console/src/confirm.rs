@@ -54,7 +54,7 @@ impl Confirm {
         }
     }
 
-    /// Shows why it was refused, and keeps what was written.
+    /// Shows why it was refused, and keeps the typed text.
     pub(crate) fn refuse(mut self, trouble: &Trouble, filled: &Fields) -> Confirm {
         self.reason = self.reason.map(|_| filled.get("reason").to_owned());
         let mut errors = trouble.errors.iter();

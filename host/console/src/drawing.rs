@@ -27,7 +27,7 @@ impl fmt::Display for Markup {
     }
 }
 
-/// A state with what follows it until the next one.
+/// A state with the markup up to the next state.
 pub(crate) struct Piece {
     /// The address that the state leads to.
     pub(crate) way: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Piece {
 pub(crate) struct Drawing {
     pub(crate) head: Markup,
     pub(crate) pieces: Vec<Piece>,
-    /// Why there is none; empty if there is one.
+    /// Why there is no drawing; empty if there is one.
     pub(crate) refusal: String,
     /// The present size in hundredths; empty if it is as wide as the page.
     pub(crate) size: String,
@@ -58,7 +58,7 @@ enum Size {
 }
 
 impl Size {
-    /// The size that an address asks for: one that there is.
+    /// The size in an address, if it is one of the sizes.
     fn of(asked: &str) -> Size {
         if asked == FIT {
             return Size::Fit;
@@ -157,7 +157,7 @@ fn head(drawing: &str, size: Size) -> Markup {
     Markup(text + after)
 }
 
-/// A side of a drawing as it is, and as it is in this size.
+/// A side of a drawing: its own length, and the length in this size.
 fn sized(drawing: &str, edge: &str, wanted: Size) -> Option<(String, String)> {
     let begin = format!(" {edge}=\"");
     let (number, _) = drawing.split_once(&begin)?.1.split_once('"')?;

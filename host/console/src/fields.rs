@@ -57,7 +57,7 @@ impl Field {
     }
 }
 
-/// The fields for the input of a schema, with what was filled in before.
+/// The fields for the input of a schema, with their earlier values.
 pub(crate) fn of(schema: &Value, filled: &Fields, pointer: &str) -> Vec<Field> {
     let required = schema["required"].as_array().into_iter().flatten();
     let required: Vec<_> = required.filter_map(Value::as_str).collect();
@@ -196,7 +196,7 @@ pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a F
     rest
 }
 
-/// Says one thing more of a field, unless that is said already.
+/// Adds a message to those of a field, unless it is there already.
 pub(crate) fn add(said: &mut String, more: &str) {
     if said.split(BETWEEN).any(|one| one == more) {
         return;

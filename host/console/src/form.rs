@@ -50,7 +50,7 @@ pub(crate) struct Form {
     pub(crate) seen: String,
     pub(crate) preview: Option<Preview>,
     pub(crate) refusal: Option<Refusal>,
-    /// Whether there is nothing to send any more.
+    /// Whether nothing is left to send.
     pub(crate) is_over: bool,
 }
 
@@ -142,7 +142,7 @@ impl Form {
         }
     }
 
-    /// Shows why it was refused, at the fields that are to be mended.
+    /// Shows why it was refused, at the fields with errors.
     pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
         // A refused action has no effects to show.
         self.preview = None;
@@ -160,7 +160,7 @@ impl Form {
         });
     }
 
-    /// Puts what the API said of single members to their fields. Returns what it said of others.
+    /// Attaches the API's errors about single members to their fields. Returns the other errors.
     fn blame<'a>(&mut self, trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
         let mut rest = fields::blame(&mut self.fields, trouble);
         rest.retain(|error| {
@@ -181,7 +181,7 @@ impl Form {
         rest
     }
 
-    /// Shows the effects of what is sent with this body.
+    /// Shows the effects of a request with this body.
     pub(crate) fn show(&mut self, effects: Vec<Link>, body: &impl Display) {
         let preview = Preview {
             effects,
@@ -221,7 +221,7 @@ impl Refusal {
         let when = text("at").and_then(|at| at.parse::<Timestamp>().ok());
         Refusal {
             when: when.filter(|_| first.is_some()).map(|at| Moment::of(at, w)),
-            // Names say it better than the ids of the API's sentence.
+            // Names are clearer than the ids in the API's sentence.
             detail: if first.is_some() && trouble.is_race() {
                 String::new()
             } else {

@@ -206,7 +206,7 @@ impl Words {
         self.language.bundle.has_message(id)
     }
 
-    /// The text of one kind of something, such as a type of document.
+    /// The text of a kind, such as a type of document.
     pub(crate) fn t_of(self, what: &str, kind: &str) -> Cow<'static, str> {
         self.t(&format!("{what}-{kind}"))
     }

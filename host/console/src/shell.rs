@@ -54,7 +54,7 @@ struct Notifications {
 }
 
 impl Shell {
-    /// The frame for somebody who is not signed in.
+    /// The frame for a reader who is not signed in.
     pub(crate) fn plain(w: Words, title: String) -> Shell {
         Shell {
             w,

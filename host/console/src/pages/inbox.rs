@@ -206,7 +206,7 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
     let mut asked = Asked::parse(&query);
     let mut found = listed(&visitor, &asked, asked.view()).await?;
     let holds_nothing = found.data.is_empty() && found.page.next.is_none();
-    // Somebody who holds nothing sees at once what they may take.
+    // A visitor without tasks of their own sees at once the tasks that they may claim.
     if asked.named_view().is_none() && holds_nothing && !asked.is_filtered() {
         "available".clone_into(&mut asked.view);
         found = listed(&visitor, &asked, "available").await?;
@@ -345,7 +345,7 @@ async fn news(
     Ok(page(StatusCode::OK, &template))
 }
 
-/// Claims a task, and leads to its instance.
+/// Claims a task, and redirects to its instance.
 async fn claim(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
     let path = format!("/v1/tasks/{id}/claim");
     let _: Value = visitor.post(&path, &json!({}), None).await?;

@@ -106,7 +106,7 @@ struct Page {
     again: String,
 }
 
-/// An instance as it is now, with what the visitor may do.
+/// The present instance, with the visitor's actions.
 pub(super) struct Read {
     pub(super) instance: Instance,
     pub(super) actions: Actions,

@@ -51,7 +51,7 @@ pub(super) async fn follow(
     };
     let response = visitor.api.raw(&path).await;
     if !response.status().is_success() {
-        // Without a body: nobody reads it. The script tries again later.
+        // Without a body, because nothing reads it. The script tries again later.
         return response.status().into_response();
     }
     let events = response.into_body().into_data_stream();
@@ -79,7 +79,7 @@ fn comment() -> Bytes {
     Bytes::from_static(b":\n\n")
 }
 
-/// Waits until the session has ended. An open page is no use of it.
+/// Waits until the session has ended. An open page does not count as use of the session.
 async fn session_end(console: Console, visitor: Visitor) {
     loop {
         tokio::time::sleep(LOOK).await;

@@ -49,7 +49,7 @@ struct Notification {
     kind: String,
     instance_id: Uuid,
     instance_title: Option<String>,
-    /// The name of the state in the flow, and what it is called.
+    /// The name of the state in the flow, and its title.
     state: Option<String>,
     state_title: Option<String>,
     priority: Option<i16>,

@@ -253,7 +253,7 @@ fn refused(one: dead_letters::DeadLetter) -> Line {
     }
 }
 
-/// A receiver that does not get what it is meant to get.
+/// A receiver that does not get its deliveries.
 fn receiver(one: lists::Subscription, w: Words) -> Line {
     let failures = || w.n("webhook-failures", one.failures);
     Line {

@@ -73,7 +73,7 @@ pub(crate) async fn missing(headers: HeaderMap) -> Response {
     nothing(Words::of(&headers))
 }
 
-/// The page for what is not there.
+/// The page for a missing page or thing.
 pub(crate) fn nothing(w: Words) -> Response {
     let heading = heading(w, StatusCode::NOT_FOUND);
     let detail = w.t("trouble-missing-detail");

@@ -103,7 +103,7 @@ async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor
     let path = with_query(&format!("/v1/instances/{id}/eligibility"), &[("at", &at)]);
     let found = match visitor.api.get::<Eligibility>(&path).await {
         Ok(found) => Ok(found),
-        // A moment that cannot be is mended in place.
+        // An invalid moment can be corrected in its field.
         Err(trouble) if matches!(trouble.status, 400 | 422) => Err(trouble),
         Err(trouble) => return Err(visitor.halt(&trouble)),
     };

@@ -151,7 +151,7 @@ fn attempts(visitor: &Visitor, report: Option<&Report>) -> Table {
     let row = |one: &Attempt| {
         let about = match (one.instance_id, one.task_id) {
             (Some(id), _) => Some(instance(visitor, id)),
-            // For a command on a task, the API returns only the task's id.
+            // For a command on a task, the API returns only the id of the task.
             (None, Some(task)) => Some(Cell::text(w.t("stream-task")).below(task.to_string())),
             (None, None) => None,
         };

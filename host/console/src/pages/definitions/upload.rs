@@ -151,7 +151,7 @@ pub(super) async fn publish(
     let key = fields.get("key").trim();
     let text = |name: &'static str| (name, fields.get(name).trim().as_bytes());
     let mut parts = vec![text("config"), text("note")];
-    // A file counts more than the version that the form began with.
+    // A file takes precedence over the version with which the form began.
     if component.is_empty() {
         parts.push((
             "componentVersion",

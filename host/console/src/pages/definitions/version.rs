@@ -80,7 +80,7 @@ struct Page {
     /// Names and values.
     facts: Vec<(String, String)>,
     actions: Vec<actions::Button>,
-    /// Pages on which it is used for something else.
+    /// Links to other pages that use this version.
     more: Vec<Link>,
     done: Option<String>,
     undo: Option<Link>,

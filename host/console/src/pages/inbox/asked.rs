@@ -17,7 +17,7 @@ pub(super) const COLUMNS: [&str; 7] = [
     "initiator",
     "flow",
 ];
-/// The columns of somebody who chose none.
+/// The default columns.
 const USUAL: [&str; 3] = ["state", "due", "holder"];
 /// The rows of a page.
 pub(super) const PAGE_ROWS: &str = "25";

@@ -114,7 +114,7 @@ struct Page {
     back: String,
     parameters: Vec<(&'static str, String)>,
     tasks: Vec<Named>,
-    /// Said if more tasks match than are handled at once.
+    /// The message if more tasks match than are handled at once.
     more: Option<String>,
     choices: Vec<Choice>,
     comment: String,
@@ -327,7 +327,7 @@ impl Page {
         Ok(())
     }
 
-    /// Does it, and shows what has happened.
+    /// Runs the action, and shows the results.
     async fn run(
         &mut self,
         visitor: &Visitor,

@@ -37,7 +37,7 @@ impl SavedView {
     }
 }
 
-/// The visitor's saved views. Without them, the inbox goes on.
+/// The visitor's saved views. If they cannot be read, the inbox is shown without them.
 pub(super) async fn all(visitor: &Visitor) -> Vec<SavedView> {
     let views = visitor.api.get::<SavedViews>("/v1/me/views").await;
     views.map_or_else(|_| Vec::new(), |views| views.data)
@@ -48,7 +48,7 @@ pub(super) struct Keep {
     /// The view that is shown, if it is a saved one.
     pub(super) current: Option<SavedView>,
     pub(super) name: String,
-    /// Why what was written is refused; empty if nothing was.
+    /// Why the typed name was refused; empty if it was not.
     pub(super) refusal: String,
 }
 

@@ -226,7 +226,7 @@ fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
     }
 }
 
-/// The form of an action with what was filled in.
+/// The form of an action with the values filled in so far.
 async fn form(
     visitor: &Visitor,
     shape: &Shape,
@@ -278,7 +278,7 @@ fn empty(name: String, id: Uuid, queue: &str) -> Form {
     Form::new(name, to, queue::address(id, queue, &[]))
 }
 
-/// Shows in the form what will happen.
+/// Shows the effects in the form.
 async fn preview(
     visitor: &Visitor,
     shape: &Shape,
@@ -373,7 +373,7 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
     }
 }
 
-/// Shows what will happen, or does it if that was shown.
+/// Shows the effects, or runs the action if they were shown.
 pub(in crate::pages) async fn run(
     visitor: &Visitor,
     read: Read,
@@ -418,7 +418,7 @@ pub(in crate::pages) async fn run(
 
 /// Keeps the comment in case the visitor leaves at the preview. A failure must not prevent the decision.
 async fn keep_draft(visitor: &Visitor, shape: &Shape, fields: &Fields) {
-    // Inside of a page of a product, a token permits decisions alone.
+    // Inside of a page of a product, a token permits only decisions.
     let Some(task) = shape.draft().filter(|_| !visitor.is_embedded) else {
         return;
     };

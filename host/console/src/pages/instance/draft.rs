@@ -36,7 +36,7 @@ pub(super) async fn of(visitor: &Visitor, task: Uuid) -> String {
     comment.unwrap_or_default()
 }
 
-/// Keeps what was written so far.
+/// Keeps the text written so far.
 pub(super) async fn keep(visitor: &Visitor, task: Uuid, comment: &str) -> Result<(), Trouble> {
     let body = json!({ "comment": comment });
     let kept = visitor.api.put::<Value>(&path(task), &body).await;

@@ -99,7 +99,7 @@ pub(super) async fn following(visitor: &Visitor, query: &str, id: Uuid) -> Optio
     let (ids, _) = instances(visitor, query, id).await;
     let at = ids.iter().position(|one| *one == id);
     let next = at.and_then(|at| ids.get(at + 1));
-    // After the last one, those that were passed over come again.
+    // After the last instance, the skipped ones come again.
     next.or_else(|| ids.iter().find(|one| **one != id)).copied()
 }
 

@@ -18,7 +18,7 @@ use crate::session::Visitor;
 /// Entries of one page.
 const LINES: usize = 50;
 
-/// A list of what was recorded, oldest first.
+/// A list of recorded events or entries, oldest first.
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) lines: Vec<Line>,
@@ -131,7 +131,7 @@ impl Record {
         }
     }
 
-    /// The events that were published, and what became of them.
+    /// The published events, and their deliveries.
     pub(super) async fn events(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let mut found = events(visitor, instance, "deliveries", &asked.after).await;
@@ -211,7 +211,7 @@ pub(super) struct Verdict {
     pub(super) text: String,
     pub(super) counts: String,
     pub(super) is_whole: bool,
-    /// The code of each finding, and what it says.
+    /// The code and the detail of each finding.
     pub(super) findings: Vec<(String, String)>,
 }
 

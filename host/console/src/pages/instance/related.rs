@@ -24,7 +24,7 @@ pub(super) struct Relative {
 #[derive(Default)]
 pub(super) struct Related {
     pub(super) instances: Vec<Relative>,
-    /// Whether not all were looked for.
+    /// Whether the search stopped before its end.
     pub(super) is_more: bool,
 }
 

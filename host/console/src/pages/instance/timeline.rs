@@ -24,7 +24,7 @@ pub(in crate::pages) struct Step {
     pub(in crate::pages) due: Option<Moment>,
     /// For an active step: the people who have to act.
     pub(in crate::pages) waits_for: String,
-    /// To whom it is or was offered; empty if that is whom it waits for.
+    /// The candidates; empty if they are the people who have to act.
     pub(in crate::pages) offered: String,
     /// For a past step: the owners who did not decide.
     pub(in crate::pages) handlers: String,
@@ -150,7 +150,7 @@ impl Step {
         let handlers = state.owners.iter().filter(|id| !has_decided(id));
         let handlers: Vec<_> = handlers.map(|id| names.person(id)).collect();
         let ended = state.left.as_ref().map(|left| Moment::of(left.at, w));
-        // A decision says already how the step was left.
+        // A decision already shows how the step ended.
         let left = state.left.filter(|_| decisions.is_empty());
         let left = left.and_then(|left| {
             let trigger = left.trigger?;

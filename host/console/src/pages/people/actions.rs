@@ -109,7 +109,7 @@ impl Action {
         }
     }
 
-    /// The form with what was filled in.
+    /// The form with the values filled in so far.
     pub(super) async fn form(&self, visitor: &Visitor, subject: &Subject, filled: &Fields) -> Form {
         let w = visitor.w;
         let fields = self.fields(w, filled);
