@@ -1,4 +1,4 @@
-//! `wrkflw absence`: who is away, and who may act for them meanwhile.
+//! `wrkflw absence`: absent people, and their substitutes.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

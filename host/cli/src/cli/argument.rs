@@ -1,4 +1,4 @@
-//! Arguments that are JSON, given as they are or as `@FILE`.
+//! Arguments that are JSON, given directly or as `@FILE`.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

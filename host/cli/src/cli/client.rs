@@ -153,7 +153,7 @@ impl Client {
         json(&self.answer(request, text(body)?)?)
     }
 
-    /// Deletes what is there. The answer may be empty, which is null.
+    /// Sends a DELETE. The answer may be empty, which is null.
     pub(super) fn delete(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value> {
         json_if_any(&self.answer(self.request(Method::DELETE, path, query), Vec::new())?)
     }

@@ -42,7 +42,7 @@ fn marked(node: Node) -> Value {
     }
 }
 
-/// A text without its mark: the digits of a number, or what the text is.
+/// A text without its mark: the digits of a number, or the text itself.
 pub(super) fn plain(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }

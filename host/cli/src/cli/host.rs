@@ -423,7 +423,7 @@ async fn check(store: &Store, relays: bool) -> Result<()> {
     }
 }
 
-/// Ends with the host, whatever is loaded by then.
+/// Ends with the host, even if not everything is loaded by then.
 async fn warm(engine: Engine, cancel: CancellationToken) {
     cancel.run_until_cancelled(engine.warm_active()).await;
 }

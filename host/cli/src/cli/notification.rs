@@ -79,7 +79,7 @@ pub(super) fn run(
         }
         NotificationCommand::Mute { kinds, connection } => {
             let client = connection.open(environment)?;
-            // The others stay: what the body lacks would be forgotten.
+            // The other preferences are sent again, because a preference that the body lacks is reset.
             let mut body = client.get("/v1/me/preferences", &[])?;
             body["mutedNotifications"] = json!(kinds);
             output.record(&client.put("/v1/me/preferences", &[], &body)?, MUTED)

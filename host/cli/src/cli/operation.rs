@@ -196,7 +196,7 @@ impl OneArgs {
 }
 
 impl WhichArgs {
-    /// Begins an operation, or shows what it would do.
+    /// Begins an operation, or shows its effects for a dry run.
     fn begin(
         self,
         path: &str,

@@ -25,7 +25,7 @@ const NOTES_MAX: usize = 100;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What is said when none can be chosen.
+/// The message if none can be chosen.
 pub(super) const SEVERAL: &str =
     "several `wrkflw dev` run, and this folder does not tell which one is meant";
 

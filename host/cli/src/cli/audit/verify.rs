@@ -146,7 +146,7 @@ struct Verified {
     sealed: bool,
 }
 
-/// Returns what was verified, and whether all findings could be written.
+/// Returns the verified parts, and whether all findings could be written.
 fn verify(
     args: &VerifyArgs,
     output: Output,
@@ -245,7 +245,7 @@ fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoin
     serde_json::from_value(value).with_context(named)
 }
 
-/// Prints the closing lines: what was verified, and what was not.
+/// Prints the closing lines: the parts that were verified, and those that were not.
 fn close(output: Output, verified: Verified, args: &VerifyArgs) -> Result<()> {
     let Verified {
         tally,

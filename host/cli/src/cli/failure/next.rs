@@ -5,7 +5,7 @@ use url::form_urlencoded;
 
 /// The next step to try. Names from the problem replace `ID`, `TASK`, `KEY`, `VERSION`, `PERSON` and `GROUP`.
 pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
-    // Only what is about an instance has actions that it could list.
+    // Only a problem about an instance has actions to list.
     let path = problem["instance"].as_str().unwrap_or_default();
     let detail = problem["detail"].as_str().unwrap_or_default();
     let is_about_one = path.starts_with("/v1/instances/") || path.starts_with("/v1/tasks/");

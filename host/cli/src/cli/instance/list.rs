@@ -104,7 +104,7 @@ pub(super) fn run(args: &ListArgs, output: Output, environment: &Environment) ->
     output.list(&client.get("/v1/instances", &query)?, SUMMARIES)
 }
 
-/// The parameter of the API for an attribute, and what it must be.
+/// The parameter of the API for an attribute, and its condition.
 fn attribute(text: &str) -> Result<(String, String), Failure> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Project {
     pub(in crate::cli) name: String,
     pub(in crate::cli) language: Language,
     pub(in crate::cli) folder: PathBuf,
-    /// The folder for what is built: cargo's target folder, or `build`.
+    /// The folder for build results: cargo's target folder, or `build`.
     pub(in crate::cli) target: PathBuf,
 }
 

@@ -65,7 +65,7 @@ impl Tools<'_> {
                 PYTHON,
                 "pip cannot install what requirements.txt names",
             )?;
-            // Only what was installed as a whole counts.
+            // Written last, so that only a complete installation counts.
             fs::write(folder.join(installed), wanted).context("cannot write into .venv")?;
         }
         let (made, mut tool) = (
@@ -144,7 +144,7 @@ fn site_packages(lib: &Path) -> Option<PathBuf> {
     packages.find(|path| path.is_dir())
 }
 
-/// Whether there is `made`, and it is not older than what it is made of.
+/// Whether `made` exists and is not older than its sources.
 fn is_newer(made: &Path, of: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
     match (changed(made), changed(of)) {

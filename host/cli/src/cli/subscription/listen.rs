@@ -209,7 +209,7 @@ mod tests {
     const SENT: i64 = 1_700_000_000;
     const SIGNATURE: &str = "v1,KSgv0SSgWzG5LPnm9tfWJRfBlWqAqHz+OlObgspQi/g=";
 
-    /// The first line of the response, and what is told.
+    /// The first line of the response, and the received event.
     async fn answered(request: String, now: fn() -> i64) -> (String, Told) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
