@@ -7,7 +7,7 @@ use std::fmt;
 
 use wrkflw_core::json::{Json, Node};
 
-/// Expectations as they are written. The schema says which members there are.
+/// Expectations in the form of the file. The schema says which members there are.
 pub(crate) type Expect = Json;
 
 /// Lists of which a step names only some items, with the member that a plain text stands for.

@@ -32,7 +32,7 @@ static COMPILED: LazyLock<Schema> = LazyLock::new(|| {
     Schema::admit(&schema).expect("the schema is within its bounds")
 });
 
-/// What people do with one instance, and what is expected to follow.
+/// The actions of people on one instance, and the expected effects.
 #[derive(Debug)]
 pub struct Scenario {
     pub(crate) text: Text,

@@ -1,4 +1,4 @@
-//! Scenario files: what people do with an instance of a flow, and what is expected to follow. They are the same for components
+//! Scenario files: the actions of people on an instance of a flow, and the expected effects. They are the same for components
 //! of every language.
 //!
 //! [`Scenario::read`] reads a file, [`play()`] runs it with the core, and [`record`] makes one from the audit of an instance.

@@ -39,7 +39,7 @@ pub struct Failure {
     /// The step in words.
     pub what: String,
     pub differences: Vec<Difference>,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
 }
 
@@ -138,7 +138,7 @@ struct Play<'a, L> {
     signals: BTreeMap<SignalKey, (Option<[u8; 32]>, Timestamp)>,
 }
 
-/// A signal's sender with what it is about, and its id.
+/// A signal's sender with its trigger and target, and its id.
 type SignalKey = Option<([u8; 32], String)>;
 
 type Happened = Result<Vec<Event>, Vec<Refused>>;

@@ -28,7 +28,7 @@ use crate::file::STEPS_MAX;
 use crate::seen::{self, object, text};
 use crate::write::yaml;
 
-/// Events that a scenario expects besides what they change.
+/// Events that a scenario expects in addition to their effects.
 const NOTABLE: [&str; 4] = [
     "TASK_REMINDED",
     "TASK_ESCALATED",
@@ -171,7 +171,7 @@ fn changed(redactor: &mut Redactor<'_>, changes: &[Change]) -> Vec<Members> {
     steps.collect()
 }
 
-/// The step of a command; none for what a scenario does by itself.
+/// The step of a command; none if a scenario runs the command by itself.
 fn step(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Option<Members>, String> {
     let mut members = match &recorded.evidence.command {
         Command::Start { .. } => return start(redactor, recorded).map(Some),

@@ -1,4 +1,4 @@
-//! One step of a scenario: something that happens, and what is expected to follow.
+//! One step of a scenario: an action, and its expected effects.
 
 use std::collections::BTreeMap;
 

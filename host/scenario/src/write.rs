@@ -94,7 +94,7 @@ fn write(node: &Node, indent: usize, depth: usize, text: &mut String) {
     }
 }
 
-/// Writes what follows a name and its colon.
+/// Writes the value behind a name and its colon.
 fn value(node: &Node, indent: usize, depth: usize, text: &mut String) {
     let short = inline(node);
     let is_short = depth > 0 && indent + short.chars().count() <= LINE_CHARS_MAX;

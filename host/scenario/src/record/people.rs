@@ -268,7 +268,7 @@ fn told(issued: &Issued, (group, person): &(String, String)) -> Option<bool> {
     })
 }
 
-/// Everybody who is named, in the order in which they are.
+/// Everybody who is named, in the order of their first mention.
 pub(super) fn all(commands: &[Issued]) -> Vec<String> {
     let mut all = Vec::new();
     for issued in commands {
