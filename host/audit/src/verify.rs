@@ -62,7 +62,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Counts of what was verified.
+/// Counts of the verified parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tally {

@@ -44,7 +44,7 @@ pub struct CustodyRecord {
     pub entry: ChainLink,
 }
 
-/// What a record of the chain of custody is.
+/// The kind of a record of the chain of custody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustodyAction {
     Decide,
@@ -199,7 +199,7 @@ impl Engine {
     }
 }
 
-/// What an entry records, if it can be read.
+/// The content of an entry, if it can be read.
 enum Told {
     /// A decision on a task, in a state.
     Decision(TaskId, Decision, String),

@@ -32,7 +32,7 @@ const TOKEN_BYTES_MAX: usize = 8 * 1024;
 /// Statements that look for the last instance about an entity. Each examines up to some thousand.
 const LOOKS_MAX: usize = 20;
 
-/// What a page may do with the instance.
+/// The actions that a page may take on the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -84,7 +84,7 @@ impl Embedding {
 }
 
 impl Engine {
-    /// Issues an embed token. Fails if the person does not see the instance, or if their roles permit what the issuer's do not.
+    /// Issues an embed token. Fails if the person does not see the instance, or if their roles permit more than the issuer's.
     pub async fn issue_embed_token(
         &self,
         issuer: &Identity,

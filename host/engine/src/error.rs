@@ -9,7 +9,7 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::calendars::USERS_MAX;
 
-/// Why [`super::Engine`] did not do what was requested.
+/// Why [`super::Engine`] did not fulfil a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -4,8 +4,7 @@
 //! Tenants take turns, and no tenant may occupy all slots for jobs. So a tenant with very many or very long jobs does not
 //! delay the jobs of others.
 //!
-//! [`wrkflw_runtime::lease_worker`] claims and sleeps. This module decides how often a job is attempted. What a job does is in
-//! [`JobHandlers`].
+//! [`wrkflw_runtime::lease_worker`] claims and sleeps. This module decides how often a job is attempted. [`JobHandlers`] runs a job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +52,7 @@ pub struct Jobs {
     wake: watch::Receiver<()>,
 }
 
-/// What each job, reassessment and batch needs.
+/// The context of each job, reassessment and batch.
 pub(super) struct WorkerContext {
     pub(super) store: Store,
     pub(super) clock: Clock,

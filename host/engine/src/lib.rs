@@ -107,7 +107,7 @@ pub use wrkflw_store::sessions::{Preference, SessionRow};
 
 /// Limit of the cached definition versions: estimated bytes.
 const VERSIONS_BYTES_MAX: u64 = 128 * 1024 * 1024;
-/// What a version counts at least, so that at most about ten thousand are cached.
+/// The minimum weight of a version, so that at most about ten thousand are cached.
 const VERSION_BYTES_MIN: u32 = 12 * 1024;
 
 /// Limit of the names of people and groups in cached lookups, a few dozen bytes each.
@@ -288,7 +288,7 @@ impl Engine {
         self.0.writer.waiting()
     }
 
-    /// What this process counts for the series.
+    /// The counts of this process for the series.
     pub fn tally(&self) -> Arc<tally::Tally> {
         self.0.post_commit.tally.clone()
     }

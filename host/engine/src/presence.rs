@@ -22,7 +22,7 @@ pub struct Presence(Arc<Parts>);
 struct Parts {
     store: Store,
     host: NewHost,
-    /// What the engine counts; none on a host without commands.
+    /// The counts of the engine; none on a host without commands.
     tally: Option<Arc<Tally>>,
 }
 

@@ -1,7 +1,7 @@
 //! Machine code on disk, so that a version loads in milliseconds after a restart.
 //!
-//! `wasmtime` does not check the integrity of what it loads: a flipped byte would run. So a file is `magic ‖ HMAC-SHA-256 ‖
-//! code`. The host reads the file once, and verifies and loads the bytes in memory. It quarantines a file that fails the check
+//! `wasmtime` does not check the integrity of the code that it loads: a flipped byte would run. So a file is `magic ‖ HMAC-SHA-256
+//! ‖ code`. The host reads the file once, and verifies and loads the bytes in memory. It quarantines a file that fails the check
 //! and compiles the component again; callers only wait longer. Engines of different configuration use different file names.
 
 use std::fs;

@@ -24,7 +24,7 @@ const MESSAGE_CHARS_MAX: usize = 400;
 /// Limit of the problems that are reported for one component.
 const PROBLEMS_MAX: usize = 50;
 
-/// What a component declares about itself.
+/// The declarations of a component about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scanned {
     /// SDK and version that built it, if recorded.

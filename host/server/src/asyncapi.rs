@@ -36,7 +36,7 @@ impl From<&str> for Topics {
     }
 }
 
-/// The names of all types below the operator's prefix, with what they mean, sorted by name.
+/// The names of all types below the operator's prefix, with their meanings, sorted by name.
 pub fn types() -> Vec<(String, String)> {
     let of_events = public_types().map(|event| (event.suffix(), event.summary().to_owned()));
     let others = notification::KINDS

@@ -13,7 +13,7 @@ use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 impl Store {
-    /// Reads what the look-up asks for. Absences are those that hold at `now`.
+    /// Reads the findings for the look-up. Absences are those that hold at `now`.
     pub async fn look_up(
         &self,
         tenant: TenantId,

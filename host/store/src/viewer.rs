@@ -18,7 +18,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::participant::{Circle, Kind, READ_ALL};
 
-/// The roles of the database that read: all of a tenant, or what the viewer sees, by the policies of the role.
+/// The database roles that read: one reads all rows of a tenant, the other, by its policies, only the rows that the viewer sees.
 const READER: &str = "wrkflw_reader";
 pub(super) const VIEWER: &str = "wrkflw_viewer";
 
@@ -99,7 +99,7 @@ impl Viewer {
         }
     }
 
-    /// Makes a connection of the reader see what the viewer sees.
+    /// Makes a connection of the reader see exactly the rows that the viewer sees.
     pub(super) async fn settle(
         &self,
         connection: &mut Limited,

@@ -19,7 +19,7 @@ pub struct Me {
 }
 
 impl Engine {
-    /// What the host knows of the caller. It needs no permission: everyone may know this of themselves.
+    /// The facts that the host knows about the caller. It needs no permission: all people may know this about themselves.
     pub async fn me(&self, who: &Identity) -> Result<Me, Error> {
         let (store, now) = (&self.0.store, self.0.clock.now());
         let (actor, _) = store.actor(&who.caller()).await?;

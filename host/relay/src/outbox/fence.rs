@@ -14,7 +14,7 @@ use wrkflw_store::outbox::Mark;
 /// How often a busy relay takes a mark: a position and a transaction number.
 const MARK_EVERY: Duration = Duration::from_millis(250);
 
-/// What a relay worker knows of unfinished transactions. It is reset after a failure of the database.
+/// The facts about unfinished transactions that a relay worker knows. It is reset after a failure of the database.
 #[derive(Debug, Default)]
 pub(super) struct Fence {
     waiting: Option<(i64, i64)>,

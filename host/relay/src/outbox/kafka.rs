@@ -123,7 +123,7 @@ impl Producer {
         }
     }
 
-    /// Discards what was not acknowledged yet. Its futures end with a failure.
+    /// Discards all records that were not acknowledged yet. Its futures end with a failure.
     pub(super) fn purge(&self) {
         self.inner.purge(PurgeConfig::default().queue().inflight());
     }

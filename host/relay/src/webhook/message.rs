@@ -1,4 +1,4 @@
-//! What a receiver gets: a structured `CloudEvent`, signed as by Standard Webhooks.
+//! The message to a receiver: a structured `CloudEvent`, signed as by Standard Webhooks.
 
 use jiff::Timestamp;
 

@@ -20,7 +20,7 @@ use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
 /// The permission to read instances.
 pub(super) const READS: &str = "instance:read";
-/// The header of an answer that shows what it was asked to show.
+/// The header of an answer that has the preferred form.
 const APPLIED: &str = "preference-applied: return=";
 
 /// The answer to a command on an instance or a task: what happened, and the instance and the task afterwards.

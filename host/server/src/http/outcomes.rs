@@ -82,7 +82,7 @@ impl OutcomeView {
     }
 }
 
-/// What a decision must have: a comment, and members of its input.
+/// The required parts of a decision: a comment, and members of its input.
 fn required(way: &Transition) -> Vec<String> {
     #[derive(Default, Deserialize)]
     struct Schema {

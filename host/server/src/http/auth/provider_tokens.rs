@@ -16,7 +16,7 @@ use super::{AuthError, AuthSettings, Authenticator, Claims, SUBJECT_CHARS_MAX, T
 const NAME_CHARS_MAX: usize = 255;
 /// Older logout tokens are refused, so a copy of one is soon of no use.
 const LOGOUT_AGE_MAX: Duration = Duration::from_mins(5);
-/// The member of `events` that says what a logout token is for.
+/// The member of `events` that marks a logout token.
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
 /// The content of an ID token.

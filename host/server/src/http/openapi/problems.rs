@@ -94,7 +94,7 @@ pub(super) fn codes(path: &str, method: &str, operation: &Value) -> BTreeSet<&'s
     parts.into_iter().flatten().copied().collect()
 }
 
-/// The codes that do not follow from what the operation takes.
+/// The codes that do not follow from the parts that the operation takes.
 fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
     match id {
         "startInstance" => &[

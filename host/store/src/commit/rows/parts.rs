@@ -1,5 +1,5 @@
 //! The parts of an instance as rows: state instances with their tasks, candidates and decisions, attributes, and subscriptions to
-//! signals. Only what a change adds, alters or removes has rows.
+//! signals. Only parts that a change adds, alters or removes have rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
