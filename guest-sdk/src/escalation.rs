@@ -3,7 +3,8 @@
 //! Form, deadlines and exclusions of the assignment do not change. So a task that nobody decides goes up from manager to manager.
 
 use crate::{
-    Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, Refusal, Task, TaskStatus,
+    Assignment, Facts, Flow, Graph, Member, Names, Offer, Overdue, Principal, Refusal, Task,
+    TaskStatus,
 };
 
 impl Assignment {
@@ -15,7 +16,7 @@ impl Assignment {
         state: F::State,
         overdue: &Overdue,
     ) -> Result<Self, Refusal> {
-        let graph = F::graph(&facts.config);
+        let graph = Graph::of::<F>(&facts.config, state);
         let own_work = graph
             .drawn(state.name())
             .is_some_and(|drawn| drawn.own_work);

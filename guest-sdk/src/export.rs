@@ -26,7 +26,10 @@ impl<F: Flow> Guest for Logic<F> {
     }
 
     fn start(snapshot: wire::Snapshot, by: Actor) -> Verdict {
-        F::start(&Facts::read(snapshot)?, &by)
+        let facts = Facts::read(snapshot)?;
+        let verdict = F::start(&facts, &by);
+        leak((facts, by));
+        verdict
     }
 
     fn transition(snapshot: wire::Snapshot, event: wire::Event) -> Result<wire::Plan, Refusal> {
@@ -35,7 +38,9 @@ impl<F: Flow> Guest for Logic<F> {
         if event.actor().is_some() {
             F::guard(&facts, &event)?;
         }
-        F::transition(&facts, &event)?.finish(&facts)
+        let plan = F::transition(&facts, &event)?.finish(&facts);
+        leak((facts, event));
+        plan
     }
 
     fn enter(
@@ -43,14 +48,21 @@ impl<F: Flow> Guest for Logic<F> {
         entries: Vec<wire::Entry>,
     ) -> Result<Vec<wire::Work>, Refusal> {
         let mut facts = facts::<F>(snapshot)?;
-        let graph = F::graph(&facts.config);
         let mut works = vec![];
         for entry in &entries {
             let mut active = facts.active.iter();
             facts.entering = active.position(|one| one.id == entry.state_instance);
-            works.push(work(&facts, &graph, entry)?);
+            works.push(work(&facts, entry)?);
         }
+        leak((facts, entries));
         Ok(works)
+    }
+}
+
+/// Ends the use of a value. A component does not drop it, because the instance is dropped at the end of the call, with all of its memory.
+pub(crate) fn leak<T>(value: T) {
+    if cfg!(target_arch = "wasm32") {
+        std::mem::forget(value);
     }
 }
 
@@ -61,16 +73,17 @@ fn facts<F: Flow>(snapshot: wire::Snapshot) -> Result<Facts<F>, Refusal> {
     })
 }
 
-fn work<F: Flow>(
-    facts: &Facts<F>,
-    graph: &Graph<F::State, F::Trigger>,
-    entry: &wire::Entry,
-) -> Result<wire::Work, Refusal> {
+fn work<F: Flow>(facts: &Facts<F>, entry: &wire::Entry) -> Result<wire::Work, Refusal> {
     let name = &entry.state;
-    let (Some(state), Some(drawn)) = (F::State::parse(name), graph.drawn(name)) else {
-        return fault("unknown_state", format!("This flow knows no state {name}."));
+    let unknown = || fault("unknown_state", format!("This flow knows no state {name}."));
+    let Some(state) = F::State::parse(name) else {
+        return unknown();
     };
-    Ok(match drawn.kind {
+    let graph = Graph::of::<F>(&facts.config, state);
+    let Some(drawn) = graph.drawn(name) else {
+        return unknown();
+    };
+    let work = match drawn.kind {
         wire::StateKind::Task => {
             let assignment = match &entry.cause {
                 EntryCause::Overdue(overdue) => F::escalate(facts, state, overdue)?,
@@ -78,14 +91,16 @@ fn work<F: Flow>(
                     F::assign(facts, state)?
                 }
             };
-            wire::Work::Task(assignment.labelled::<F>(graph, name))
+            wire::Work::Task(assignment.labelled::<F>(&graph, name))
         }
         wire::StateKind::Service => wire::Work::Service(F::call(facts, state)?),
         wire::StateKind::Wait => wire::Work::Wait(F::wait(facts, state)?),
         wire::StateKind::Router | wire::StateKind::Terminal(_) => {
             return fault("no_work", format!("There is no work in {name}."));
         }
-    })
+    };
+    leak(graph);
+    Ok(work)
 }
 
 /// Makes a component of a flow: `wrkflw_guest::export!(MyFlow);`, once per crate.

@@ -59,7 +59,8 @@ pub trait Flow: Sized + 'static {
     /// and nobody elsewhere. Work that is offered to nobody goes to the initiator's manager. Without a manager, the host reports
     /// the state as unassignable, and a test with `testing` fails. So name somebody for every task state.
     fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
-        Ok(match Self::graph(&facts.config).drawn(state.name()) {
+        let graph = Graph::of::<Self>(&facts.config, state);
+        Ok(match graph.drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
             _ => Assignment::nobody(),
         })
@@ -78,7 +79,7 @@ pub trait Flow: Sized + 'static {
     /// Which service does the service state call, and with which request? By default: the service with the name of the state,
     /// with the instance's data.
     fn call(facts: &Facts<Self>, state: Self::State) -> Result<ServiceCall, Refusal> {
-        let graph = Self::graph(&facts.config);
+        let graph = Graph::of::<Self>(&facts.config, state);
         let fired = |by| graph.fired(state, by).map_or("", Names::name);
         Ok(ServiceCall::between(
             state.name(),

@@ -8,12 +8,13 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::fmt::Display;
 
 use crate::bindings::wrkflw::flow::types::{
     AttributeDeclaration, Definition, NameUse, PriorityName, State, StateKind, Visibility,
 };
-use crate::{AttributeType, FiredBy, Reads, States, Triggers};
+use crate::{AttributeType, FiredBy, Flow, Reads, States, Triggers};
 use state::{Declared, Way};
 pub use state::{StateBuilder, TransitionBuilder};
 
@@ -39,9 +40,25 @@ pub use state::{StateBuilder, TransitionBuilder};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Graph<S, T> {
-    definition: Definition,
+    definition: Box<Definition>,
+    /// Only this state is drawn, and without schemas. None: all states are.
+    only: Option<&'static str>,
     ways: Vec<Way<S, T>>,
     quorums: Vec<(S, (T, T))>,
+}
+
+thread_local! {
+    /// The [`Graph::only`] of graphs that are started.
+    static ONLY: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Sets [`ONLY`] back, also if the author's function panics.
+struct Restore(Option<&'static str>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        ONLY.set(self.0);
+    }
 }
 
 /// The target of a trigger: one state, or an array of states.
@@ -91,10 +108,18 @@ impl<S: States, T: Triggers> Graph<S, T> {
             extensions: vec![],
         };
         Self {
-            definition,
+            definition: Box::new(definition),
+            only: ONLY.get(),
             ways: vec![],
             quorums: vec![],
         }
+    }
+
+    /// The graph of a flow with one of its states only. A call of flow logic asks about single states, and the whole graph would take
+    /// most of its fuel.
+    pub(crate) fn of<F: Flow<State = S, Trigger = T>>(config: &F::Config, state: S) -> Self {
+        let _before = Restore(ONLY.replace(Some(state.name())));
+        F::graph(config)
     }
 
     /// The flow's name for people, such as `Document approval`. Without it, its key is shown.
@@ -114,10 +139,12 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// JSON Schema 2020-12 that an instance's data satisfies at all times: by `json!`, or the text of
-    /// a file by `include_str!`.
-    pub fn data_schema(mut self, schema: impl Display) -> Self {
-        self.definition.data_schema = Some(schema.to_string());
+    /// JSON Schema 2020-12 that an instance's data satisfies at all times: `|| json!({…})`, or the text of a file by
+    /// `|| include_str!("…")`. A closure, because it is only asked for when a version is published.
+    pub fn data_schema<D: Display>(mut self, schema: impl FnOnce() -> D) -> Self {
+        if self.only.is_none() {
+            self.definition.data_schema = Some(schema().to_string());
+        }
         self
     }
 
@@ -229,9 +256,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        let drawn = StateBuilder::new(state, FiredBy::DECISION);
-        block(&drawn);
-        self.with(drawn, title, StateKind::Task)
+        self.state(state, title, (StateKind::Task, FiredBy::DECISION), block)
     }
 
     /// A state in which the initiator works on their own request. Decisions leave it.
@@ -241,11 +266,11 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        let mut graph = self.task(state, title, block);
-        if let Some(state) = graph.definition.states.last_mut() {
-            state.own_work = true;
-        }
-        graph
+        let block = |drawn: &StateBuilder<S, T>| {
+            drawn.own_work();
+            block(drawn)
+        };
+        self.task(state, title, block)
     }
 
     /// A state that calls a service: [`Flow::call`](crate::Flow::call) says which. The reply leaves it. The transition on failure
@@ -256,9 +281,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        let drawn = StateBuilder::new(state, FiredBy::REPLY);
-        block(&drawn);
-        self.with(drawn, title, StateKind::Service)
+        self.state(state, title, (StateKind::Service, FiredBy::REPLY), block)
     }
 
     /// A state without work: the host calls [`Flow::transition`](crate::Flow::transition) at once. The state has one trigger,
@@ -269,9 +292,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        let drawn = StateBuilder::new(state, FiredBy::ENTRY);
-        block(&drawn);
-        self.with(drawn, title, StateKind::Router)
+        self.state(state, title, (StateKind::Router, FiredBy::ENTRY), block)
     }
 
     /// A state that waits for something outside of it: [`Flow::wait`](crate::Flow::wait) says for what. Signals leave it, unless
@@ -282,15 +303,28 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        let drawn = StateBuilder::new(state, FiredBy::SIGNAL);
-        block(&drawn);
-        self.with(drawn, title, StateKind::Wait)
+        self.state(state, title, (StateKind::Wait, FiredBy::SIGNAL), block)
     }
 
     /// A state that ends the instance with this outcome. Its description is the doc comment of the state's name.
     pub fn terminal(self, state: S, outcome: &str) -> Self {
-        let drawn = StateBuilder::new(state, FiredBy::empty());
-        self.with(drawn, outcome, StateKind::Terminal(outcome.into()))
+        let kind = StateKind::Terminal(outcome.into());
+        self.state(state, outcome, (kind, FiredBy::empty()), |_| ())
+    }
+
+    fn state<R>(
+        self,
+        state: S,
+        title: &str,
+        (kind, fired_by): (StateKind, FiredBy),
+        block: impl FnOnce(&StateBuilder<S, T>) -> R,
+    ) -> Self {
+        if self.only.is_some_and(|only| only != state.name()) {
+            return self;
+        }
+        let drawn = StateBuilder::new(state, fired_by, self.only.is_none());
+        block(&drawn);
+        self.with(drawn, title, kind)
     }
 
     /// Not generic over the closure, so that a component contains this code only once.
@@ -300,6 +334,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
             state,
             description,
             join,
+            own_work,
             mut ways,
             quorum,
         } = drawn.declared();
@@ -314,7 +349,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
             description,
             kind,
             join,
-            own_work: false,
+            own_work,
             extensions: vec![],
         });
         self
@@ -329,7 +364,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
 
     /// The graph in the type of the contract. States and transitions without a description get the doc comments of their names.
     pub(crate) fn definition(self) -> Definition {
-        let mut definition = self.definition;
+        let mut definition = *self.definition;
         for state in &mut definition.states {
             if let Some(name) = S::parse(&state.name).filter(|_| state.description.is_empty()) {
                 state.description = name.description().into();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::demands::of_input;
-use crate::{Event, Facts, Flow, Names, PastState, Refusal, StateInstance, invalid};
+use crate::{Event, Facts, Flow, Graph, Names, PastState, Refusal, StateInstance, invalid};
 
 impl<F: Flow> Facts<F> {
     /// The newest ended instance of a state.
@@ -52,7 +52,7 @@ impl<F: Flow> Event<F> {
                 "Name the state to go back to.",
             );
         };
-        let graph = F::graph(&facts.config);
+        let graph = Graph::of::<F>(&facts.config, self.state);
         let drawn = graph.targets(self.state, self.trigger);
         if !drawn.iter().any(|state| state.name() == name) {
             let names: Vec<_> = drawn.iter().map(|state| state.name()).collect();

@@ -10,10 +10,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
+use crate::export::leak;
 use crate::refusal::unreadable;
 use crate::{
-    Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, Refusal, StateInstance,
-    States, json, merge,
+    Attribute, AttributeValue, Event, Facts, Flow, Graph, PublishedEvent, Reason, Refusal,
+    StateInstance, States, json, merge,
 };
 
 /// The next states, and other changes.
@@ -110,7 +111,10 @@ impl<S: States> Plan<S> {
     ///
     /// You can add to it, such as a note or a patch of the data. [`next_state`](Self::next_state) returns its target.
     pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
-        F::graph(&facts.config).follow(event)
+        let graph = Graph::of::<F>(&facts.config, event.state);
+        let plan = graph.follow(event);
+        leak(graph);
+        plan
     }
 
     /// The state that the plan enters. None if it enters several or none.

@@ -30,13 +30,15 @@ impl Flow for Ruled {
     type Trigger = Trigger;
 
     fn graph(_: &Settings) -> Graph<State, Trigger> {
-        let amounts = json!({ "type": "integer", "maximum": 99 });
         Graph::start(Begin)
             .uses_calendars(["office"])
-            .data_schema(json!({ "type": "object", "additionalProperties": amounts }))
+            .data_schema(|| {
+                let amounts = json!({ "type": "integer", "maximum": 99 });
+                json!({ "type": "object", "additionalProperties": amounts })
+            })
             .task(Begin, "Begin", |s| {
                 s.on(Go, Done)
-                    .input(json!({ "properties": { "sum": { "type": "integer" } } }));
+                    .input(|| json!({ "properties": { "sum": { "type": "integer" } } }));
                 s.on(Fork, [Left, Right]);
                 s.on(Circle, Turn);
                 s.on(Ring, Wait);
@@ -334,7 +336,7 @@ impl Flow for Misnamed {
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Begin)
             .attribute("cost centre", AttributeType::Text)
-            .data_schema(json!({ "type": "amount" }))
+            .data_schema(|| json!({ "type": "amount" }))
             .own_work(Begin, "Begin", |s| s.on(Go, Done))
             .own_work(Turn, "Turn", |s| s.on(Go, Done))
             .terminal(Done, "DONE")

@@ -24,11 +24,13 @@ impl Flow for Scoring {
         Graph::start(Score)
             .uses_services(["scorer"])
             .service(Score, "Score", |s| {
-                s.on(Trigger::Answered, Scored).input(json!({
-                    "type": "object",
-                    "properties": { "score": { "type": "number" } },
-                    "required": ["score"],
-                }));
+                s.on(Trigger::Answered, Scored).input(|| {
+                    json!({
+                        "type": "object",
+                        "properties": { "score": { "type": "number" } },
+                        "required": ["score"],
+                    })
+                });
                 s.on(Trigger::Failed, Manual).fired_by(FiredBy::FAILURE);
             })
             .task(Manual, "Score by hand", |s| {

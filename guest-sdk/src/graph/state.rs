@@ -46,8 +46,11 @@ pub struct TransitionBuilder<S, T> {
 struct Block<S, T> {
     description: Cell<String>,
     join: Cell<Join>,
+    own_work: Cell<bool>,
     ways: Cell<Vec<Way<S, T>>>,
     quorum: Cell<Option<(T, T)>>,
+    /// Whether schemas are asked for.
+    with_schemas: bool,
 }
 
 /// The declarations of a block.
@@ -55,6 +58,7 @@ pub(super) struct Declared<S, T> {
     pub(super) state: S,
     pub(super) description: String,
     pub(super) join: Join,
+    pub(super) own_work: bool,
     pub(super) ways: Vec<Way<S, T>>,
     pub(super) quorum: Option<(T, T)>,
 }
@@ -103,15 +107,17 @@ impl<S: States, T: Triggers> Way<S, T> {
 
 impl<S: States, T: Triggers> StateBuilder<S, T> {
     /// An empty block. `fired_by` is the default of its transitions.
-    pub(super) fn new(state: S, fired_by: FiredBy) -> Self {
+    pub(super) fn new(state: S, fired_by: FiredBy, with_schemas: bool) -> Self {
         Self {
             state,
             fired_by,
             block: Rc::new(Block {
                 description: Cell::default(),
                 join: Cell::new(Join::None),
+                own_work: Cell::new(false),
                 ways: Cell::default(),
                 quorum: Cell::new(None),
+                with_schemas,
             }),
         }
     }
@@ -122,6 +128,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
             state: self.state,
             description: self.block.description.take(),
             join: self.block.join.get(),
+            own_work: self.block.own_work.get(),
             ways: self.block.ways.take(),
             quorum: self.block.quorum.get(),
         }
@@ -130,6 +137,11 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
     /// What people do in the state, for display. Without it, the doc comment of the state's name.
     pub fn described(&self, description: &str) {
         self.block.description.set(description.into());
+    }
+
+    /// The initiator is the only candidate.
+    pub(super) fn own_work(&self) {
+        self.block.own_work.set(true);
     }
 
     /// The state begins only when every branch of the fork around it has arrived or ended.
@@ -234,10 +246,14 @@ impl<S, T> TransitionBuilder<S, T> {
         self.change(|transition| transition.condition = words.into())
     }
 
-    /// JSON Schema 2020-12 of the input of decisions, signals and replies: by `json!`, or the text of a file by `include_str!`.
-    /// The host refuses any other input. Tests of a flow check it with the feature `schemas`.
-    pub fn input(self, schema: impl Display) -> Self {
-        self.change(|transition| transition.input = Some(schema.to_string()))
+    /// JSON Schema 2020-12 of the input of decisions, signals and replies: by `|| json!({…})`, or the text of a file by
+    /// `|| include_str!("…")`. A closure, because it is only asked for when a version is published. The host refuses any other input.
+    /// Tests of a flow check it with the feature `schemas`.
+    pub fn input<D: Display>(self, schema: impl FnOnce() -> D) -> Self {
+        if !self.block.with_schemas {
+            return self;
+        }
+        self.change(|transition| transition.input = Some(schema().to_string()))
     }
 
     /// Whether a decision has a comment: `.comment(CommentRule::Required)`.

@@ -1,7 +1,7 @@
 //! The declarations of a graph, and its default plans.
 
 use crate::bindings::wrkflw::flow::types::{Definition, Join, State as Declared, Transition};
-use crate::{CommentRule, FiredBy, Graph};
+use crate::{CommentRule, FiredBy, Flow, Graph, Names, NoConfig, Value};
 
 crate::states! {
     enum State {
@@ -26,26 +26,39 @@ crate::triggers! {
 use State::{Done, Failed, Meet, Review};
 use Trigger::{Abstain, Approve, Go, Reject};
 
+struct Papers;
+
+impl Flow for Papers {
+    type Config = NoConfig;
+    type Data = Value;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Review)
+            .data_schema(|| "{}")
+            .task(Review, "Review", |s| {
+                s.until_quorum(Approve, Reject);
+                s.on(Approve, Meet).needs("papers:approve");
+                s.on(Reject, Failed)
+                    .described("It comes back.")
+                    .comment(CommentRule::Required)
+                    .fired_by(FiredBy::DECISION | FiredBy::DEADLINE);
+                s.on(Abstain, []);
+                s.on_signal(Go, Failed);
+            })
+            .own_work(Meet, "Meet", |s| {
+                s.join_count(2);
+                s.described("They meet.");
+                s.fork(Go, [Meet, Done]).input(|| "{}")
+            })
+            .terminal(Done, "DONE")
+            .terminal(Failed, "FAILED")
+    }
+}
+
 fn graph() -> Definition {
-    Graph::start(Review)
-        .task(Review, "Review", |s| {
-            s.until_quorum(Approve, Reject);
-            s.on(Approve, Meet).needs("papers:approve");
-            s.on(Reject, Failed)
-                .described("It comes back.")
-                .comment(CommentRule::Required)
-                .fired_by(FiredBy::DECISION | FiredBy::DEADLINE);
-            s.on(Abstain, []);
-            s.on_signal(Go, Failed);
-        })
-        .task(Meet, "Meet", |s| {
-            s.join_count(2);
-            s.described("They meet.");
-            s.fork(Go, [Meet, Done])
-        })
-        .terminal(Done, "DONE")
-        .terminal(Failed, "FAILED")
-        .definition()
+    Papers::graph(&NoConfig {}).definition()
 }
 
 fn state(name: &str) -> Declared {
@@ -105,4 +118,27 @@ fn each_vote_may_have_both_targets_of_the_quorum() {
     assert_eq!(targets("PENDING_REVIEW", "ABSTAIN"), ["Meet", "Failed"]);
     assert_eq!(targets("PENDING_REVIEW", "GO"), ["Failed"]);
     assert_eq!(targets("Meet", "GO"), ["Meet", "Done"]);
+}
+
+#[test]
+fn a_graph_of_one_state_says_the_same_of_it_without_schemas() {
+    let whole = graph();
+    assert!(whole.data_schema.is_some());
+    for drawn in State::ALL {
+        let one = Graph::of::<Papers>(&NoConfig {}, *drawn).definition();
+        assert_eq!(one.data_schema, None);
+        let state = state(drawn.name());
+        assert_eq!(format!("{:?}", one.states), format!("{:?}", [state]));
+        let mut leaving = whole.transitions.clone();
+        leaving.retain(|way| way.source == drawn.name());
+        assert_eq!(
+            *drawn == Meet,
+            leaving.iter().any(|way| way.input.is_some())
+        );
+        for way in &mut leaving {
+            way.input = None;
+        }
+        assert_eq!(format!("{:?}", one.transitions), format!("{leaving:?}"));
+    }
+    assert_eq!(graph().states.len(), whole.states.len());
 }

@@ -42,7 +42,6 @@ impl Flow for DocumentApproval {
     type Trigger = Trigger;
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
-        let properties = json!({ "title": { "type": "string" }, "link": { "type": "string" } });
         let rejection = if config.rejection_needs_comment {
             CommentRule::Required
         } else {
@@ -53,9 +52,11 @@ impl Flow for DocumentApproval {
             .described("Two reviews; a rejected document goes back to its author.")
             .instance_title("{/title}")
             .started_by(&config.initiators)
-            .data_schema(
-                json!({ "type": "object", "properties": properties, "required": ["title"] }),
-            )
+            .data_schema(|| {
+                let properties =
+                    json!({ "title": { "type": "string" }, "link": { "type": "string" } });
+                json!({ "type": "object", "properties": properties, "required": ["title"] })
+            })
             .task(Submitted, "First review", |s| {
                 s.on(Approve, FinalReview);
                 s.on(Reject, ReworkRequested).comment(rejection);

@@ -54,7 +54,7 @@ impl Flow for OrderHandling {
             .instance_title("Order {entityId} of {/customer}")
             .priority_name("normal", 0)
             .priority_name("express", 1)
-            .data_schema(include_str!("order.schema.json"))
+            .data_schema(|| include_str!("order.schema.json"))
             .attribute("customer", AttributeType::Text)
             .attribute("express", AttributeType::Boolean)
             .attribute("total", AttributeType::Decimal)
@@ -75,7 +75,7 @@ impl Flow for OrderHandling {
             })
             .wait(Payment, "Payment in advance", |s| {
                 s.on(Trigger::Paid, Shipping)
-                    .input(json!({ "properties": { "reference": { "type": "string" } } }))
+                    .input(|| json!({ "properties": { "reference": { "type": "string" } } }))
             })
             .task(Shipping, "Shipping", |s| {
                 s.join();

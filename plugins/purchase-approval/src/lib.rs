@@ -62,7 +62,7 @@ impl Flow for PurchaseApproval {
             .uses_people(&config.finance)
             .uses_groups([&config.cfo_group, &config.fallback_group])
             .uses_calendars(slas.into_iter().filter_map(|sla| sla.calendar()))
-            .data_schema(include_str!("purchase.schema.json"))
+            .data_schema(|| include_str!("purchase.schema.json"))
             .attribute("amount", AttributeType::Decimal)
             .attribute("supplier", AttributeType::Text)
             .attribute("stepDue", AttributeType::Timestamp)
@@ -76,7 +76,7 @@ impl Flow for PurchaseApproval {
             .task(Finance, "Approval by finance", |s| {
                 s.until_quorum(Approve, Reject);
                 s.on(Approve, Sizing)
-                    .input(include_str!("finance.schema.json"));
+                    .input(|| include_str!("finance.schema.json"));
                 s.on(Reject, Rejected).comment(Required);
                 s.on_signal(TakeBack, Manager)
                     .titled("Take the approval back");

@@ -43,7 +43,7 @@ impl Flow for Everything {
             .titled("Everything")
             .described("All that a flow can say.")
             .started_by("authors")
-            .data_schema(json!({ "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } }))
+            .data_schema(|| json!({ "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } }))
             .attribute("text", AttributeType::Text)
             .attribute("boolean", AttributeType::Boolean)
             .attribute("decimal", AttributeType::Decimal)
@@ -71,7 +71,7 @@ impl Flow for Everything {
                     .titled("Agree to it")
                     .described("It goes on.")
                     .needs("task:act")
-                    .input(json!({ "type": "object", "properties": { "note": { "type": "string" } } }));
+                    .input(|| json!({ "type": "object", "properties": { "note": { "type": "string" } } }));
                 s.on(Refuse, All).comment(CommentRule::None);
                 s.on(Late, All).fired_by(FiredBy::DECISION | FiredBy::DEADLINE).comment(CommentRule::Required);
                 s.on_signal(Shift, All);

@@ -48,16 +48,21 @@ impl Flow for Expenses {
     type Trigger = Trigger;
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "amount": { "type": "integer" },
-                "number": { "type": "string" },
-                "votes": { "type": "integer" },
-            },
-            "required": ["amount", "number"],
-        });
-        let pages = json!({ "pages": { "type": "integer", "minimum": 1 } });
+        let schema = || {
+            json!({
+                "type": "object",
+                "properties": {
+                    "amount": { "type": "integer" },
+                    "number": { "type": "string" },
+                    "votes": { "type": "integer" },
+                },
+                "required": ["amount", "number"],
+            })
+        };
+        let reply = || {
+            let pages = json!({ "pages": { "type": "integer", "minimum": 1 } });
+            json!({ "type": "object", "properties": pages, "required": ["pages"] })
+        };
         Graph::start(Sort)
             .titled("Expense")
             .described("What somebody spent.")
@@ -86,8 +91,7 @@ impl Flow for Expenses {
                     .comment(CommentRule::Required);
             })
             .wait(Receipts, "Receipts", |s| {
-                s.on(Received, Paid)
-                    .input(json!({ "type": "object", "properties": pages, "required": ["pages"] }));
+                s.on(Received, Paid).input(reply);
                 s.on(Late, Lapsed).fired_by(FiredBy::DEADLINE);
             })
             .terminal(Paid, "PAID")
