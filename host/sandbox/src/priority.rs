@@ -89,12 +89,15 @@ impl<T> Running<T> {
     fn poll_measured(&mut self, context: &mut Context<'_>) -> Poll<T> {
         let begun = processor_time();
         let polled = self.work.as_mut().poll(context);
-        self.used += processor_time().saturating_sub(begun);
+        // A reading is a system call. The time of a quick call that has answered is not needed.
+        if polled.is_pending() || self.slots.begins_slow {
+            self.used += processor_time().saturating_sub(begun);
+        }
         polled
     }
 }
 
-/// Runs on the slow pool. Resolves to the end of the call and its processor time.
+/// Runs on the slow pool. Resolves to the end of the call and its processor time, which misses the last poll of a call that began quick.
 impl<T> Future for Running<T> {
     type Output = (Ended<T>, Duration);
 

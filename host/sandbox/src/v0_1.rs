@@ -5,8 +5,8 @@
 //! that both convert alike. [`Logic`] makes the calls.
 //!
 //! The generated bindings check the types of all functions for every instance, which takes as long as a short call. [`Logic`]
-//! finds the functions of a component when it is loaded, and checks only the called one. Only `describe` uses the bindings.
-//! It is called on publishing, so publishing refuses a component whose types differ from the contract's.
+//! finds the functions of a component when it is loaded, and checks the type of each at its first call. Only `describe` uses the
+//! bindings. It is called on publishing, so publishing refuses a component whose types differ from the contract's.
 
 #[path = "../../../wit/translation@0.1.0/graph.rs"]
 pub(super) mod graph;
@@ -17,9 +17,13 @@ pub(super) mod lower;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use wasmtime::Store;
 use wasmtime::component::{
-    Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower,
+    Component, ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower,
+    TypedFunc,
 };
 
 use crate::call::Allowance;
@@ -53,12 +57,80 @@ macro_rules! flags_with_size {
 }
 flags_with_size!(FiredBy, Reads);
 
+/// The arguments and the answer of a function of the contract.
+pub(crate) trait Signature {
+    type Arguments<'a>: ComponentNamedList + Lower + Send + Sync;
+    type Answer: Lift + Send + Sync + 'static;
+}
+
+pub(crate) struct Start;
+impl Signature for Start {
+    type Arguments<'a> = (&'a types::Snapshot, &'a types::Actor);
+    type Answer = Result<(), types::Refusal>;
+}
+
+pub(crate) struct Transition;
+impl Signature for Transition {
+    type Arguments<'a> = (&'a types::Snapshot, &'a types::Event);
+    type Answer = Result<types::Plan, types::Refusal>;
+}
+
+pub(crate) struct Enter;
+impl Signature for Enter {
+    type Arguments<'a> = (&'a types::Snapshot, &'a [types::Entry]);
+    type Answer = Result<Vec<types::Work>, types::Refusal>;
+}
+
+/// An exported function of a component.
+pub(crate) struct Function<S> {
+    index: ComponentExportIndex,
+    /// Whether its type was compared with the signature. The comparison takes a tenth of a call.
+    is_checked: AtomicBool,
+    signature: PhantomData<S>,
+}
+
+impl<S: Signature> Function<S>
+where
+    (S::Answer,): ComponentNamedList + Lift,
+{
+    fn new(index: ComponentExportIndex) -> Function<S> {
+        Function {
+            index,
+            is_checked: AtomicBool::new(false),
+            signature: PhantomData,
+        }
+    }
+
+    /// The function in an instance of its component. Fails if its type is another one.
+    fn of<'a>(
+        &self,
+        store: &mut Store<Allowance>,
+        instance: Instance,
+    ) -> wasmtime::Result<TypedFunc<S::Arguments<'a>, (S::Answer,)>> {
+        if !self.is_checked.load(Ordering::Acquire) {
+            let function = instance.get_typed_func(&mut *store, &self.index)?;
+            self.is_checked.store(true, Ordering::Release);
+            return Ok(function);
+        }
+        let function = instance.get_func(&mut *store, &self.index);
+        let function = function.ok_or_else(|| wasmtime::format_err!("a function is missing"))?;
+        #[expect(
+            unsafe_code,
+            reason = "the type of an export is that of its component, which was compared at the first call"
+        )]
+        // SAFETY: an index is valid for one component only, and all instances of a component export the same types. The type of this
+        // export was compared with this signature.
+        let typed = unsafe { TypedFunc::new_unchecked(function) };
+        Ok(typed)
+    }
+}
+
 /// A component whose functions can be called.
 pub(crate) struct Logic {
     all: FlowPre<Allowance>,
-    pub(crate) start: ComponentExportIndex,
-    pub(crate) transition: ComponentExportIndex,
-    pub(crate) enter: ComponentExportIndex,
+    pub(crate) start: Function<Start>,
+    pub(crate) transition: Function<Transition>,
+    pub(crate) enter: Function<Enter>,
 }
 
 impl Logic {
@@ -70,44 +142,45 @@ impl Logic {
         let all = FlowPre::new(linked)?;
         let missing = |name| wasmtime::format_err!("{LOGIC} exports no function `{name}`");
         let logic = component.get_export_index(None, LOGIC);
-        let function = |name| {
+        let index = |name| {
             component
                 .get_export_index(logic.as_ref(), name)
                 .ok_or_else(|| missing(name))
         };
         Ok(Logic {
-            start: function("start")?,
-            transition: function("transition")?,
-            enter: function("enter")?,
+            start: Function::new(index("start")?),
+            transition: Function::new(index("transition")?),
+            enter: Function::new(index("enter")?),
             all,
         })
     }
 
     /// An instance after a check of the types of all functions.
     pub(crate) async fn checked(&self, store: &mut Store<Allowance>) -> wasmtime::Result<Flow> {
-        let linked = self.all.instance_pre();
-        let instance = linked.instantiate_async(&mut *store).await?;
-        store.data_mut().is_instantiated = true;
+        let instance = self.instance(store).await?;
         Flow::new(&mut *store, &instance)
     }
 
-    /// Calls one function in a fresh instance. Fails if its type does not match the question and the answer.
-    pub(crate) async fn call<Q, A>(
+    /// Calls one of its functions in a fresh instance. Fails if the function's type is not the contract's.
+    pub(crate) async fn call<S: Signature>(
         &self,
         store: &mut Store<Allowance>,
-        function: &ComponentExportIndex,
-        question: Q,
-    ) -> wasmtime::Result<A>
+        function: &Function<S>,
+        arguments: S::Arguments<'_>,
+    ) -> wasmtime::Result<S::Answer>
     where
-        Q: ComponentNamedList + Lower,
-        A: Lift + 'static,
-        (A,): ComponentNamedList + Lift,
+        (S::Answer,): ComponentNamedList + Lift,
     {
+        let instance = self.instance(store).await?;
+        let function = function.of(store, instance)?;
+        let (answer,) = function.call_async(store, arguments).await?;
+        Ok(answer)
+    }
+
+    async fn instance(&self, store: &mut Store<Allowance>) -> wasmtime::Result<Instance> {
         let linked = self.all.instance_pre();
         let instance = linked.instantiate_async(&mut *store).await?;
         store.data_mut().is_instantiated = true;
-        let function = instance.get_typed_func::<Q, (A,)>(&mut *store, function)?;
-        let (answer,) = function.call_async(store, question).await?;
-        Ok(answer)
+        Ok(instance)
     }
 }
