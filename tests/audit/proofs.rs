@@ -107,7 +107,7 @@ fn other_facts() -> [(&'static str, Value); 15] {
             "/evaluations/0/answer/answer/Ok/notes",
             json!([{ "code": "else", "message": "Otherwise." }]),
         ),
-        ("/evaluations/1/question/argument", json!("FinalReview")),
+        ("/evaluations/1/asked", json!("00")),
     ]
 }
 

@@ -12,14 +12,15 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::{CommandId, hex};
 use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
-use wrkflw_core::question::{Answer, Question};
+use wrkflw_core::question::Answer;
 use wrkflw_core::version::Version;
 use wrkflw_core::zone;
 
-/// One question and the answer of flow logic.
+/// One question to flow logic and its answer.
+///
+/// The question is not recorded: it follows from the command and the instance. Its digest shows whether a replay asks the same.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    pub question: Question,
     /// SHA-256 of the contract, the function and its arguments. Facts are recorded only by this digest.
     pub asked: [u8; 32],
     pub answer: Answer,
@@ -80,7 +81,6 @@ struct Looked<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record<'a> {
-    question: &'a Question,
     asked: String,
     answer: &'a Answer,
     fuel: u64,
@@ -90,14 +90,12 @@ struct Record<'a> {
 impl Record<'_> {
     fn of(evaluation: &Evaluation) -> Record<'_> {
         let Evaluation {
-            question,
             asked,
             answer,
             fuel,
             micros,
         } = evaluation;
         Record {
-            question,
             asked: hex(asked),
             answer,
             fuel: *fuel,

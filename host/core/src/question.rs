@@ -24,10 +24,7 @@ pub struct Facts<'a> {
 }
 
 /// One call of flow logic.
-///
-/// Its JSON is recorded as evidence: the function and its argument.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "function", content = "argument")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Question {
     /// May this person start the instance?
     Start(Actor),
@@ -37,8 +34,7 @@ pub enum Question {
 }
 
 /// A state for which `enter` is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The id of the state instance.
     pub state_instance: String,
@@ -48,8 +44,7 @@ pub struct Entry {
 }
 
 /// Why `enter` is asked for a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "type")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryCause {
     /// The state is being entered.
     Entered,
@@ -82,8 +77,7 @@ impl Question {
 }
 
 /// A trigger that has happened or that somebody proposes, with its source and input.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
     /// The id of the active state instance that it concerns.
     pub state_instance: String,
@@ -94,13 +88,7 @@ pub struct Occurrence {
 }
 
 /// Where an occurrence comes from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "type",
-    content = "by"
-)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     Task {
         task: String,

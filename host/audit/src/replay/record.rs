@@ -44,7 +44,6 @@ pub(super) struct Looked {
 /// One question and the answer of flow logic.
 #[derive(Deserialize)]
 pub(super) struct Evaluated {
-    pub(super) question: Json,
     /// SHA-256 of the contract, the function and its arguments, in hexadecimal digits.
     pub(super) asked: String,
     pub(super) answer: Json,

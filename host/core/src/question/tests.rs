@@ -1,6 +1,4 @@
-//! The audit keeps questions and answers as JSON, and a replay compares them. So their JSON never changes.
-
-use serde::Serialize;
+//! The audit keeps answers as JSON, and a replay compares them. So their JSON never changes.
 
 use super::*;
 use crate::answer::{
@@ -8,99 +6,11 @@ use crate::answer::{
     OverdueAction, Principal, PublishedEvent, Reason, ServiceCall, Share, SignalSubscription,
     Since, Target, Violation, Waiting,
 };
-use crate::ids::InstanceId;
-use crate::instance::CallResult;
 
 const RECORDED: &str = include_str!("recorded.jsonl");
 
 fn at() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("an instant")
-}
-
-fn task() -> TaskId {
-    TaskId(uuid::Uuid::from_u128(7))
-}
-
-fn actor() -> Actor {
-    Actor {
-        id: "ann".into(),
-        groups: vec!["legal".into()],
-        permissions: vec!["fin:approve".into()],
-        on_behalf_of: Some("eve".into()),
-        stands_in_for: vec![],
-    }
-}
-
-fn sources() -> Vec<Source> {
-    vec![
-        Source::Task {
-            task: task().to_string(),
-            actor: actor(),
-            comment: Some("fine".into()),
-        },
-        Source::Signal {
-            sender: actor(),
-            id: "s-1".into(),
-            correlation: Some("order 7".into()),
-            at: at(),
-        },
-        Source::Deadline {
-            task: Some(task()),
-            due_at: at(),
-            count: 2,
-        },
-        Source::Child {
-            id: InstanceId(uuid::Uuid::from_u128(8)).to_string(),
-            key: "audit".into(),
-            entity: Entity {
-                kind: "order".into(),
-                id: "7".into(),
-            },
-            version: Some(3),
-            outcome: "DONE".into(),
-            reason: Some("no version is active".into()),
-        },
-        Source::Service {
-            service: "scorer".into(),
-            result: CallResult {
-                attempts: 2,
-                error: Some("the service answered 500".into()),
-                model: Some("scorer".into()),
-                model_version: Some("3".into()),
-            },
-        },
-        Source::Entry,
-    ]
-}
-
-fn questions() -> Vec<Question> {
-    let occurrence = |source| Occurrence {
-        state_instance: uuid::Uuid::from_u128(9).to_string(),
-        trigger: "APPROVE".into(),
-        source,
-        input: Json::parse(r#"{"pages":3}"#).expect("JSON"),
-    };
-    let causes = [
-        EntryCause::Entered,
-        EntryCause::Overdue {
-            task: Some(task()),
-            count: 1,
-        },
-        EntryCause::Migrated,
-        EntryCause::Reoffered,
-    ];
-    let entry = |cause| Entry {
-        state_instance: uuid::Uuid::from_u128(9).to_string(),
-        state: "Review".into(),
-        cause,
-    };
-    let mut questions: Vec<_> = sources()
-        .into_iter()
-        .map(|source| Question::Transition(occurrence(source).into()))
-        .collect();
-    questions.push(Question::Start(actor()));
-    questions.push(Question::Enter(causes.map(entry).into()));
-    questions
 }
 
 fn plan(next: Next) -> Plan {
@@ -277,14 +187,11 @@ fn answers() -> Vec<Answer> {
     answers
 }
 
-fn lines<T: Serialize>(values: &[T]) -> impl Iterator<Item = String> {
-    values.iter().map(|value| Json::of(value).to_string())
-}
-
 /// If this test fails, commands that were recorded before cannot be proven any more: keep the JSON by attributes of serde.
 #[test]
 fn what_the_audit_keeps_is_the_same_in_every_release() {
-    let now: Vec<_> = lines(&questions()).chain(lines(&answers())).collect();
+    let answers = answers().into_iter();
+    let now: Vec<_> = answers.map(|one| Json::of(&one).to_string()).collect();
     let recorded: Vec<_> = RECORDED.lines().collect();
     assert_eq!(now, recorded, "now:\n{}", now.join("\n"));
 }

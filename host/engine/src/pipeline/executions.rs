@@ -130,7 +130,7 @@ impl Engine {
                 }
             };
             let survives = execution.survives_fault();
-            let (evaluation, took) = self.ask_logic(version, question, asking, survives).await?;
+            let (evaluation, took) = self.ask_logic(version, &question, asking, survives).await?;
             guest_time += took;
             fuel += evaluation.fuel;
             let given = evaluation.answer.clone();
@@ -158,7 +158,7 @@ impl Engine {
     async fn ask_logic(
         &self,
         version: &Version,
-        question: Question,
+        question: &Question,
         asking: Asking,
         survives: bool,
     ) -> Result<(Evaluation, Duration), Error> {
@@ -170,7 +170,7 @@ impl Engine {
         let digest = asking.digest();
         let asked = self.0.sandbox.ask_prepared(&pinned, asking, fetch);
         let evaluated = asked.await.or_else(|error| {
-            let answer = Answered::of_failure(digest, &question, &error.cause);
+            let answer = Answered::of_failure(digest, question, &error.cause);
             match answer.filter(|_| survives) {
                 Some(answer) => {
                     tracing::warn!(%error, "flow logic failed over a buffered signal");
@@ -180,7 +180,6 @@ impl Engine {
             }
         })?;
         let evaluation = Evaluation {
-            question,
             asked: evaluated.asked,
             answer: evaluated.answer,
             fuel: evaluated.fuel,
