@@ -32,7 +32,7 @@ fn has(document: &Value, schema: &Value, member: &str) -> bool {
         })
 }
 
-/// Every read has an ETag, is paged, or is listed with a reason.
+/// Every read has an `ETag`, is paged, or is listed with a reason.
 #[tokio::test]
 async fn a_read_is_conditional_or_listed_with_a_reason() {
     let app = TestApp::start().await;

@@ -143,7 +143,7 @@ async fn a_service_is_called_and_its_reply_moves_the_instance() {
     setting.ends(&[&instance]).await;
 }
 
-/// Attempts change the instance without a new revision. So an instance with an open call is always sent in full, with the ETag
+/// Attempts change the instance without a new revision. So an instance with an open call is always sent in full, with the `ETag`
 /// for commands.
 #[tokio::test]
 async fn an_instance_with_an_open_call_has_its_revision_as_tag() {

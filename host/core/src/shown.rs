@@ -253,8 +253,8 @@ fn room(instance: &Instance) -> usize {
     } else {
         TEXTS_BYTES_MAX
     };
-    let past = text_bytes(instance.past.iter().map(|past| &past.state));
-    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + past);
+    let ended = text_bytes(instance.past.iter().map(|past| &past.state));
+    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + ended);
     part.min(all / ALL_TEXTS_PART)
 }
 
