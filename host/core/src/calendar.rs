@@ -230,7 +230,7 @@ impl Calendar {
         self.time_zone.to_ambiguous_timestamp(local).later().ok()
     }
 
-    /// The number of weeks from `date` and before `last` that have neither holidays nor exceptions and together less
+    /// The number of weeks from `date` and before `last` that have neither holidays nor exceptions, and that together have less
     /// working time than `left`. One such week has `each`.
     fn equal_weeks(&self, date: Date, last: Date, left: i64, each: i64) -> i64 {
         let holiday = self.holidays.range(date..).next();

@@ -44,7 +44,7 @@ pub struct PublicEntry {
     pub context: EventContext,
 }
 
-/// The subject of an outbox row.
+/// The entry or checkpoint that an outbox row refers to.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::large_enum_variant,

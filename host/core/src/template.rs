@@ -25,7 +25,7 @@ pub struct Templates {
     summary: Option<Template>,
 }
 
-/// The texts by which people recognise an instance.
+/// The texts that people are shown of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Labels {
     pub title: Option<String>,

@@ -211,7 +211,7 @@ impl Engine {
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
-    /// Postpones a job until its instance may be resumed. This does not count as a failure.
+    /// Postpones a job that waits for the resumption of its instance. This does not count as a failure.
     pub(super) async fn rest(&self, job: &Job) -> Result<(), Error> {
         let until = self.0.clock.now() + REST;
         Ok(self.0.store.rest_job(job, until).await?)

@@ -75,7 +75,7 @@ struct Run<'a> {
     new_instance: InstanceId,
 }
 
-/// The sources on which an attempt relies. The first attempt relies on all parts. Later attempts leave out the part that failed.
+/// The optimisations on which an attempt relies. The first attempt relies on all of them, later ones leave out those that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mode {
     /// Whether the instance cache may replace the load.

@@ -63,8 +63,8 @@ impl Engine {
         Ok((target_version, Some(current_version)))
     }
 
-    /// The target version of a migration, if the actor may migrate. If the version is not active, the actor also needs what
-    /// its activation needs. Otherwise a migration would let people choose which version instances run.
+    /// The target version of a migration by an actor who may migrate. If the version is not active, the actor also needs the
+    /// permissions for its activation. Otherwise a migration would let people choose which version instances run.
     pub(super) async fn target_version(
         &self,
         tenant: TenantId,

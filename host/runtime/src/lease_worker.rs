@@ -85,7 +85,7 @@ pub struct LeaseWorker<Q: LeaseQueue> {
 }
 
 impl<Q: LeaseQueue> LeaseWorker<Q> {
-    /// A worker that claims for the time of `lease`, and looks for rows at once when `wake` changes.
+    /// A worker that claims for the time of `lease`, and looks for rows early when `wake` changes.
     pub fn new(queue: Q, clock: Clock, lease: Duration, wake: watch::Receiver<()>) -> Self {
         LeaseWorker {
             queue,

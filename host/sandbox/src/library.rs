@@ -5,7 +5,7 @@
 //!
 //! A task on a thread of this module compiles a published component. The task continues without its callers, because some components
 //! compile for longer than any client waits. All calls wait a short time for a component. Only a few wait longer, because each
-//! waiting call holds a slot of the host. The caller of an upload compiles it. If the caller goes away, the compilation ends.
+//! waiting call holds a place of the host. The caller of an upload compiles it. If the caller goes away, the compilation ends.
 
 mod make;
 

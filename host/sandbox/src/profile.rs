@@ -1,7 +1,7 @@
 //! The conditions under which guests run here, recorded with each evaluation.
 //!
-//! Guests can observe limits and stack, and fuel totals may change with the engine. So a replay must know the conditions of the
-//! evaluation. The record is a short JSON text, identified by its digest.
+//! Guests can observe limits and stack, and fuel totals may change with the engine. So a replay of an evaluation must know
+//! them. The record is a short JSON text, identified by its digest.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};

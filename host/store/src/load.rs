@@ -1,4 +1,4 @@
-//! Loads the input of a command in one query: the instance with all its parts, the actor's groups and permissions, and
+//! Loads everything that a command needs in one query: the instance with all its parts, the actor's groups and permissions, and
 //! the stored reply if the request was answered before.
 
 mod parts;

@@ -1,8 +1,9 @@
 //! Reassessments: a row for each change of a group, a manager or an absence, or for several changes of one principal. A worker
 //! claims a row by lease and walks, page by page, through the instances that the change concerns. There are four stages: tasks
 //! offered to the principal, tasks that it owns, tasks that substitutes claimed during its absence, and unassignable state
-//! instances of its own requests, which its new manager may solve. The first stage includes all other unassignable state instances
-//! that a change may provide with people: each of them has offered a task to every group that counts, the fallback group included.
+//! instances of its own requests, for which its new manager may become a candidate. The first stage includes all other
+//! unassignable state instances that a change may provide with people: each of them has offered a task to every group that counts,
+//! the fallback group included.
 //!
 //! The row stores a mark of the walk's progress, so that another host continues there if this host fails. To reassess an
 //! instance twice is harmless.
@@ -27,8 +28,8 @@ pub struct Reassessment {
     /// A user or a group.
     pub principal: Candidate,
     pub due_at: Timestamp,
-    /// The time from the last change to the claim, by the database's clock. Negative if the change is still to come: for example
-    /// the end of an absence, if the clock of a host is ahead.
+    /// The time from the last change to the claim, by the database's clock. Negative if the change is still to come: a host
+    /// whose clock is ahead claims the row of the end of an absence early.
     pub age: SignedDuration,
     /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
     pub attempts: u32,
@@ -312,10 +313,10 @@ impl Store {
         })
     }
 
-    /// Inserts a job for each of these instances that reassesses it. It is due `now`, also if the host's clock is ahead. If its version is stopped,
-    /// the job waits until the version is resumed, or until the instance has been migrated to another one. An instance that has such a job gets no
-    /// second one. A host may be running that job and may have read the directory before the change. Then the last walk reassesses the instance,
-    /// because it begins after such commands have ended.
+    /// Inserts a job for each of these instances that reassesses it. It is due `now`, also if the host's clock is ahead. If its version is
+    /// stopped, the job waits until the version is resumed, or until the instance has been migrated to another one. An instance that has
+    /// such a job gets no second one. A host may be running that job and may have read the directory before the change. Then the last walk
+    /// reassesses the instance, because it begins after such commands have ended.
     pub async fn leave_reassessments(
         &self,
         tenant: TenantId,

@@ -24,7 +24,7 @@ pub const REPLAYED_MAX: u32 = 1_000;
 pub struct Replay {
     /// The position before them.
     pub after: FeedCursor,
-    /// The position of the last one; none for no end.
+    /// The position of the last one. None: all up to the end of the feed.
     pub until: Option<FeedCursor>,
     /// Only those of this instance.
     pub instance: Option<Uuid>,

@@ -1,5 +1,5 @@
-//! The database as a [`Record`] for the verifier. A [`Snapshot`] is one moment of a tenant, so instances fit their entries.
-//! It checks nothing: it passes a row that no host would have written on unchanged.
+//! The database as a [`Record`] for the verifier. A [`Snapshot`] is one moment of a tenant, so instances fit their entries. It
+//! checks nothing: a row that no host would have written is passed on unchanged.
 //!
 //! `instances` reads instances with their tasks and decisions, `replies` stored replies, `rows` the other tables that are
 //! compared with entries, `streams` entries and heads, `tree` leaves and checkpoints, `versions` definition versions.

@@ -33,7 +33,7 @@ pub struct Viewer {
 enum Sees {
     Unrestricted,
     All,
-    /// A person, who sees only some instances. The flag: whether the tenant has restricted instances.
+    /// The instances that this person may see. The flag: whether the tenant has restricted instances.
     Own(Box<Actor>, bool),
 }
 

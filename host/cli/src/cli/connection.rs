@@ -142,7 +142,7 @@ fn is_somebody(client: &Client, user: &str) -> Result<()> {
             Err(Failure::new(Exit::Usage, message).next(next).into())
         }
         Some(Exit::Unreachable) => asked.map(drop),
-        // A person who may not read the directory is a known person.
+        // A person who may not read the directory counts as known.
         _ => Ok(()),
     }
 }

@@ -135,7 +135,7 @@ async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
     let following = &PEOPLE[1..];
     for (place, (id, name, group)) in PEOPLE.into_iter().enumerate() {
         let is_known = reader.person(who.tenant, id).await?.is_some();
-        // The rest is added after the membership. If it is missing, an earlier start ended in between.
+        // The next person is added after the membership. If they are missing, an earlier start ended in between.
         let is_complete = match following.get(place) {
             Some((next, ..)) => reader.person(who.tenant, next).await?.is_some(),
             None => true,

@@ -28,8 +28,8 @@ const CELL_CHARS_MAX: usize = 120;
 /// The beginning of the answer to a dry run.
 const DRY_RUN: &str = "dry run: nothing was written\n";
 
-/// The exit code if the reader closed standard output: the code of a program that SIGPIPE ends. It is not 0, because the command may
-/// have failed after its output.
+/// The exit code if the reader closed standard output: the code of a program that SIGPIPE ends. It is not 0, because the command
+/// might still have failed later.
 const CLOSED: i32 = 128 + 13;
 
 /// How to print results.

@@ -43,7 +43,7 @@ pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejecti
     }
 }
 
-/// The actor of a start in the facts for flow logic. The host starts a child; then the actor is the initiator without groups
+/// The actor of a start in the facts for flow logic. For a child, which the host starts, this is the initiator without groups
 /// or permissions.
 pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
     if !context.actor.is_host() {

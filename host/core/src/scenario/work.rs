@@ -19,7 +19,7 @@ pub struct Meant<'a> {
     pub absent: Option<&'a str>,
 }
 
-/// Why somebody cannot work.
+/// Why somebody cannot work on any matching task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unworked {
     /// There is no such task.

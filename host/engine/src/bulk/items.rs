@@ -20,8 +20,8 @@ const TURNS_MAX: usize = 4;
 /// Items that a host claims at a time. Other operations wait for them. A host asks after every [`AT_ONCE`] of them whether the
 /// operation was stopped.
 const BATCH_ITEMS: i64 = 64;
-/// Items in flight. They share batches of reads and commits, so more items need no more connections. But the commands of other
-/// people wait for the batches that items fill. More items than half of a batch gain little and delay others much.
+/// Items in flight. They share batches of reads and commits, so more items need no more connections. But other commands wait
+/// for the batches that items fill. More items than half of a batch gain little and delay others much.
 const AT_ONCE: usize = 16;
 /// Limit of the attempts of an item that fails with transient errors.
 const ATTEMPTS_MAX: u32 = 10;

@@ -1,11 +1,11 @@
 //! The limit up to which a partition's floor may rise.
 //!
 //! A transaction draws its position before it commits, so a smaller position may become visible after a larger one was published.
-//! If the floor followed the last position sent, the relay would skip such an event. It would send it out of order once a later
-//! event of its instance came. So a position becomes the horizon only when every transaction that could have drawn it or a
-//! smaller one has finished. To find that out, the relay notes the position, then takes a transaction number, and waits until no
-//! unfinished transaction is older than that number. (`pg_snapshot_xmax` would be wrong here: it is the number after the last
-//! *finished* transaction, and an unfinished one may be beyond it.)
+//! If the floor followed the last position sent, the relay would skip such an event, and send it out of order once a later event
+//! of its instance came. So a position becomes the horizon only when every transaction that could have drawn it or a smaller one
+//! has finished. To find that out, the relay notes the position, then takes a transaction number, and waits until no unfinished
+//! transaction is older than that number. (`pg_snapshot_xmax` would be wrong here: it is the number after the last *finished*
+//! transaction, and an unfinished one may be beyond it.)
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! How far a worker has passed over events that need a later release, so that it reads those behind them.
 //!
 //! A claim reads a bounded number of events from the beginning of its partition. If a claim reaches that bound and has events that wait,
-//! the next claim reads behind them. Some time after the last such claim, the worker begins anew: by then it may be able to read the
-//! events, or an operator may have put some back.
+//! the next claim reads behind its last event. Some time after the last such claim, the worker begins anew: by then it may be able to
+//! read the events, or an operator may have put some back.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -35,7 +35,7 @@ const PURGED_WITHIN: Duration = Duration::from_secs(2);
 /// after which the database ends an idle claim.
 const ALONE_WITHIN: Duration = Duration::from_secs(20);
 /// After this time the first attempts of a claim end with a refused event. So a slow broker leaves time for the other attempts of the
-/// refused events. None of them takes longer than the first ones.
+/// refused events. None of these attempts takes longer than the first ones.
 const REFUSED_WITHIN: Duration = Duration::from_secs(5);
 /// Events sent singly in one claim. The others wait for the next claim.
 const ALONE_EVENTS_MAX: usize = 100;

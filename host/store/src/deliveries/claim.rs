@@ -1,5 +1,5 @@
 //! Claims of deliveries. A first query reads the number of due deliveries of each subscription, so that the caller can share its
-//! free places. Then one statement claims the caller's number of each, and reads the content of their messages.
+//! free places. Then one statement claims the chosen number of each, and reads the content of their messages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -87,7 +87,7 @@ struct Claim {
 
 impl Store {
     /// Claims up to `limit` due jobs until `lease_end`: equal numbers for the tenants whose turn it is, and for each tenant the jobs that
-    /// were due first. Starts of children come last. After a failure behind the first claim, the call returns the jobs claimed so far.
+    /// were due first. Starts of children come last. If a later claim fails, the call returns the jobs claimed so far.
     pub async fn claim_jobs(
         &self,
         now: Timestamp,

@@ -88,7 +88,7 @@ impl Shelf {
 }
 
 impl Drop for Shelf {
-    /// Closes the remaining connections: the pool no longer exists, and maybe not even the runtime, which a return needs.
+    /// Closes the remaining connections, because a return needs the pool and a runtime: the pool is gone, and maybe the runtime.
     fn drop(&mut self) {
         self.close();
     }

@@ -1,7 +1,8 @@
 //! `wrkflw plugin watch`: builds, checks, tests and publishes a flow whenever a file of it changes.
 //!
-//! It builds the component quickly and without optimisation: `wrkflw plugin build` makes the component for use. It checks the
-//! times and lengths of the files several times a second. A plugin has few files, and this method works on every file system.
+//! It builds the component quickly, with little optimisation: `wrkflw plugin build` makes the component for other people. It
+//! checks the times and lengths of the files several times a second. A plugin has few files, and this method works on every
+//! file system.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -141,7 +141,7 @@ impl Rows<'_> {
     }
 
     /// Adds the job that reassesses the instance after a task was given back to its delegator. The delegator may have lost
-    /// eligibility while somebody else owned the task, because reassessments skip delegated tasks. The job also takes buffered
+    /// eligibility while somebody else owned the task, and reassessments skip delegated tasks. The job also takes buffered
     /// signals that a command left, and is added again until none is left.
     fn reassess(&mut self, of: Of, change: &Change) {
         let after = &change.after;
