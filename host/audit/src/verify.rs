@@ -1,5 +1,5 @@
-//! Verifies the audit from the rows alone: chains, gaps, heads, and the seals of decisions and delegations. It also verifies that the stored
-//! rows are the fold of their entries. It needs no server and changes nothing.
+//! Verifies the audit from the rows alone: chains, gaps, heads, and the seals of decisions and delegations. It also verifies that the
+//! stored rows are the fold of their entries. It needs no server and changes nothing.
 //!
 //! It reads streams page by page, each page in one snapshot, so that concurrent writes cause no findings. Memory holds one
 //! page of instances, regardless of their number and of the length of their streams. Findings are reported at once. `chain`

@@ -9,8 +9,8 @@
 //! - `provider` calls the identity provider at which people sign in, if there is one.
 //! - `session` finds the signed-in person. `guard` surrounds every page: headers, the origin of forms, panics. `http::beside`
 //!   gives pages the limits of the API.
-//! - `api` calls the API, and `data` has its answers about instances. `language` has the texts, `zone` the time zone of a reader. `shell` is the
-//!   frame of a page. `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
+//! - `api` calls the API, and `data` has its answers about instances. `language` has the texts, `zone` the time zone of a reader. `shell`
+//!   is the frame of a page. `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
 //! - `confirm` is a form for definers and operators, `list` a list of the API as a table, `drawing` the drawing of a flow.
 //! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.

@@ -4,8 +4,8 @@
 //! every problem, each with a stable code, the place and how to fix it. It reads only the graph. It does not check whether a
 //! group exists or a component answers.
 //!
-//! Start with [`check`]. [`names`] checks each item alone, `inputs` the inputs of transitions, `words` the texts for people, `shape` each item with
-//! its neighbours, `paths` the graph as a whole.
+//! Start with [`check`]. [`names`] checks each item alone, `inputs` the inputs of transitions, `words` the texts for people, `shape` each
+//! item with its neighbours, `paths` the graph as a whole.
 
 mod inputs;
 pub mod names;

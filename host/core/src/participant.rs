@@ -88,9 +88,10 @@ impl Circle {
     }
 }
 
-/// The participants that a change of a restricted instance with these events by this person adds: the people and groups that the instance names, and
-/// the people whom a comment mentions. Nobody ceases to be a participant: a person who has given a task back still sees the instance. Nobody becomes
-/// a participant by their own mention: otherwise a person who sees the instance for a time, as a member of a group, could see it for good.
+/// The participants that a change of a restricted instance with these events by this person adds: the people and groups that the instance
+/// names, and the people whom a comment mentions. Nobody ceases to be a participant: a person who has given a task back still sees the
+/// instance. Nobody becomes a participant by their own mention: otherwise a person who sees the instance for a time, as a member of a
+/// group, could see it for good.
 pub fn joining(
     before: Option<&Instance>,
     after: &Instance,

@@ -1,5 +1,5 @@
-//! The workers of a host: for jobs, for calls of services, for reassessments, and for the items of bulk operations. Any number of hosts may run them. When
-//! a host fails, others take over its rows after their leases have expired.
+//! The workers of a host: for jobs, for calls of services, for reassessments, and for the items of bulk operations. Any number of hosts may
+//! run them. When a host fails, others take over its rows after their leases have expired.
 //!
 //! Tenants take turns, and no tenant may occupy all slots for jobs. So a tenant with very many or very long jobs does not
 //! delay the jobs of others.

@@ -50,8 +50,8 @@ fn pointer(value: &Value, name: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so a version with unknown names
-    /// can be published.
+    /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so a version with unknown
+    /// names can be published.
     pub(super) async fn unknown_names(
         &self,
         tenant: TenantId,

@@ -4,7 +4,8 @@
 //! the time. It is the only crate of the host that uses `rdkafka`. It shares nothing with the engine and the API but the database.
 //!
 //! The two modules are independent. [`outbox`] sends every public event and the checkpoints to Kafka, in order per instance. [`webhook`]
-//! stores notifications, and posts events and notifications to webhooks, without an order. Both deliver at least once, and no command waits for them.
+//! stores notifications, and posts events and notifications to webhooks, without an order. Both deliver at least once, and no command waits
+//! for them.
 //!
 //! Begin with [`outbox::Relay`] or [`webhook::Notifier`].
 

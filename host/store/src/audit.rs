@@ -140,7 +140,7 @@ impl Reader {
         .await?
         .unwrap_or(0);
         let (span, stopped) = filter.span(seq, FIRST, last);
-        // One of the two parts returns nothing. An index gives either order, but the planner uses no index if a parameter chooses the order.
+        // One of the two parts returns nothing. An index gives either order, but the planner uses none if a parameter chooses the order.
         let rows = sqlx::query_as!(
             Row,
             r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",

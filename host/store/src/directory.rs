@@ -1,8 +1,8 @@
 //! The directory: tenants, people, groups, memberships, managers, absences and roles.
 //!
-//! Every write after the creation of a tenant is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after
-//! the other. Its last statement appends an entry. Only permissions of roles are deleted. Ended memberships, managers and absences keep their period,
-//! and [`moment`] reads the directory of any time.
+//! Every write after the creation of a tenant is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run
+//! one after the other. Its last statement appends an entry. Only permissions of roles are deleted. Ended memberships, managers and
+//! absences keep their period, and [`moment`] reads the directory of any time.
 
 pub mod absences;
 pub mod lists;

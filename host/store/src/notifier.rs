@@ -29,9 +29,9 @@ const INSERT: &str = "insert into notification (
 /// How to insert notifications if some of them may exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// If one exists, the statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the transaction
-    /// that writes the notifications, so an existing notification means that the cursor was moved back. A check for existing ones in each batch
-    /// would cost a quarter more.
+    /// If one exists, the statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the
+    /// transaction that writes the notifications, so an existing notification means that the cursor was moved back. A check for existing
+    /// ones in each batch would cost a quarter more.
     Refused,
     /// Those that exist stay unchanged, and the others are written.
     Skipped,

@@ -105,7 +105,7 @@ impl Reader {
         Ok(revision.map_or(0, i32::cast_unsigned))
     }
 
-    /// The newest plans and escalations of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
+    /// The newest plans and escalations of an instance whose last entry is `last`. Reads a bounded number of its entries, newest first.
     pub async fn moves(
         &self,
         viewer: &Viewer,

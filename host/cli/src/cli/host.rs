@@ -132,8 +132,8 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. `entrance` has the additions of a host for development: demo people and sample documents. A host without the
-    /// API also listens, for probes and metrics. It serves once `prepare` is done. Until then, connections wait.
+    /// Starts the roles in the settings. `entrance` has the additions of a host for development: demo people and sample documents. A host
+    /// without the API also listens, for probes and metrics. It serves once `prepare` is done. Until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,

@@ -1,8 +1,8 @@
 //! The page of an instance: a banner with the visitor's actions, the form of the chosen action, and a tab.
 //!
-//! `banner` shows the actions, `act` has the forms and their effects, `timeline` the steps, `changes` the changes of the data, `record` the events
-//! and audit entries, `deliveries` the deliveries of events, `diagram` the drawing. `queue` leads from one task of a view to the next, `draft` keeps
-//! an unfinished comment.
+//! `banner` shows the actions, `act` has the forms and their effects, `timeline` the steps, `changes` the changes of the data, `record` the
+//! events and audit entries, `deliveries` the deliveries of events, `diagram` the drawing. `queue` leads from one task of a view to the
+//! next, `draft` keeps an unfinished comment.
 
 pub(super) mod act;
 pub(super) mod banner;

@@ -1,7 +1,7 @@
 //! Signing in and out, and the choice of the language.
 //!
-//! With an identity provider, people sign in there (`provider`). On a host for development, anybody may sign in as one of its demo people by one
-//! click. On every host, a bearer token of the API begins a session that ends with the token at the latest.
+//! With an identity provider, people sign in there (`provider`). On a host for development, anybody may sign in as one of its demo people
+//! by one click. On every host, a bearer token of the API begins a session that ends with the token at the latest.
 
 use askama::Template;
 use axum::Router;

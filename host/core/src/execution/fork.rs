@@ -1,8 +1,9 @@
 //! Forks and joins: which branches belong together, and when all of them have arrived.
 //!
-//! A plan that enters several states, or one for a new item, opens a fork. Every state instance records the forks around it. A branch that arrives at
-//! a join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and closes the fork. If
-//! branches wait in several joins, only those joins begin that cannot be reached from another of them, and the fork stays open.
+//! A plan that enters several states, or one for a new item, opens a fork. Every state instance records the forks around it. A branch that
+//! arrives at a join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
+//! closes the fork. If branches wait in several joins, only those joins begin that cannot be reached from another of them, and the fork
+//! stays open.
 //!
 //! A join that waits for a count begins when that many branches have arrived. Then the other branches of the fork are cancelled.
 //!

@@ -128,8 +128,8 @@ impl Store {
         .await
     }
 
-    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances, because some version of a definition
-    /// restricts its instances.
+    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances, because some version of a
+    /// definition restricts its instances.
     pub async fn actor(&self, who: &Caller) -> Result<(Actor, bool), StoreError> {
         let row = sqlx::query!(
             r#"select

@@ -128,8 +128,8 @@ pub(crate) async fn sees_few(
     Ok(found.fetch_one(connection).await? <= most)
 }
 
-/// The tasks among these whose instances the actor may see, in no order. The policies need more queries for each task, so they need not read the
-/// tasks that are left out here.
+/// The tasks among these whose instances the actor may see, in no order. The policies need more queries for each task, so they need not
+/// read the tasks that are left out here.
 pub(crate) async fn tasks(
     connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
@@ -159,9 +159,9 @@ pub(crate) async fn tasks(
 /// The next open tasks by the time of their deadlines, of instances that the actor may see, and the place up to which all were looked at;
 /// none if there are no more.
 ///
-/// It reads at most `most` states with a deadline, from an index that also has their instances. It reads a task only if the actor may see its
-/// instance. If it reaches that limit, it leaves the tasks that are due at the last moment to the next call, because it may have read only a
-/// part of them. If everything that was read is due at the moment of `after`, the returned place is then not behind `after`.
+/// It reads at most `most` states with a deadline, from an index that also has their instances. It reads a task only if the actor may see
+/// its instance. If it reaches that limit, it leaves the tasks that are due at the last moment to the next call, because it may have read
+/// only a part of them. If everything that was read is due at the moment of `after`, the returned place is then not behind `after`.
 pub(crate) async fn due(
     connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
