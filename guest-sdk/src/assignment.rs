@@ -264,7 +264,7 @@ impl Due {
         })
     }
 
-    /// At this moment, independent of the beginning.
+    /// At this moment, whenever the state was entered or the task created.
     pub fn at(moment: Moment) -> Self {
         Self::At(moment.to_string())
     }

@@ -189,8 +189,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// A person may decide in only one of these states, also through a delegate or as a substitute: the host excludes deciders of
-    /// one state from the others. Each further call adds a list.
+    /// A person may decide in only one of these states, in person or through a delegate or substitute: the host excludes whoever
+    /// decided in one of them from the others. Each further call adds a list.
     pub fn separate<const N: usize>(mut self, states: [S; N]) -> Self {
         let names = states.map(|state| state.name().into());
         self.definition.separate.push(names.into());

@@ -51,7 +51,7 @@
 //!
 //! Where to look: [`Graph`], [`StateBuilder`] and [`TransitionBuilder`] declare the graph. [`Facts`] and [`Event`] are the input.
 //! [`Refusal`], [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] are the answers. `testing` (with the feature of that name, among
-//! a flow's dev-dependencies) has tests that run the host's rules in milliseconds, without wasm.
+//! a flow's dev-dependencies) is for tests that run the host's rules in milliseconds, without wasm.
 //!
 //! `docs/patterns.md` has a flow for each of the known workflow patterns.
 //!

@@ -204,7 +204,7 @@ pub const fn capitals<const LEN: usize>(identifier: &str) -> [u8; LEN] {
     capitals
 }
 
-/// Whether the contract accepts the name of a state or trigger.
+/// Whether the contract accepts this as the name of a state or trigger.
 #[must_use]
 pub const fn is_name(name: &str) -> bool {
     let (bytes, mut at) = (name.as_bytes(), 0);

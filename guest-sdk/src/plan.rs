@@ -49,8 +49,8 @@ impl<S: States> Target<S> {
         Self::from(state)
     }
 
-    /// Enters the state for the item with this key, 1 to 200 characters. So a plan may name a state several times, with other
-    /// keys.
+    /// Enters the state for the item with this key, 1 to 200 characters. So a plan may name a state several times, with
+    /// different keys.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self

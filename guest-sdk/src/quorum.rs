@@ -80,8 +80,8 @@ impl<F: Flow> Event<F> {
         )
     }
 
-    /// The same with another number than the assignment asks for, such as a veto by a third: `event.quorum_of(Reject,
-    /// &Needed::at_least(1, 3))`.
+    /// The same with another number than the assignment asks for, such as for a veto by a third:
+    /// `event.quorum_of(Reject, &Needed::at_least(1, 3))`.
     pub fn quorum_of(&self, trigger: F::Trigger, needed: &Needed) -> Quorum {
         let tasks = self.state_instance.tasks.iter();
         let tasks = tasks.filter(|task| task.status != TaskStatus::Cancelled);

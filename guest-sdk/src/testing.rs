@@ -9,7 +9,6 @@
 //! `no_call`. A config or graph that the host would not publish, or an answer that violates the contract, fails the test with the host's
 //! message, in the words of `wrkflw plugin check`. Work that the flow offers to nobody fails the test, too; a host reports it to operators.
 //! [`export!`](crate::export!) adds a test that the flow can be published with its `config.json`.
-//! `config.json`.
 //!
 //! With the SDK's feature `schemas`, a test checks the schemas of a graph like `plugin check`, and validates data and inputs against
 //! them. Without it, tests ignore schemas and compile faster. A test has no limits of the sandbox (memory, time and fuel of a call,

@@ -241,7 +241,7 @@ fn a_signal_finds_the_state_by_its_correlation_key() {
 }
 
 #[test]
-fn a_deadline_repeats_until_another_one_ends_the_state() {
+fn a_deadline_fires_again_until_the_flow_refuses_the_order() {
     let mut flow = ordered(10);
     flow.follow([rated(json!({ "rating": "A" }))]);
     flow.when(deadline(Trigger::Late)).stays();

@@ -252,8 +252,8 @@ static bool fits(const wf_offer_t *offer, const wrkflw_flow_types_list_principal
   return true;
 }
 
-/* The position of the task's offer among `offers` offers with its label. Tasks have the order of their offers. Later tasks replace the cancelled
-   ones in the same order. `offers` if there is none. */
+/* The position of the task's offer among `offers` offers with its label. Tasks have the order of their offers. Later tasks replace
+   the cancelled ones in the same order. `offers` if there is none. */
 static size_t place_of(const wf_task_t *task, const wf_state_instance_t *here, size_t offers) {
   size_t *gone = calloc(here->tasks.len + 1, sizeof *gone), gone_count = 0, count = 0, place = 0;
   for (size_t i = 0; i < here->tasks.len; i++) {
@@ -271,8 +271,8 @@ static size_t place_of(const wf_task_t *task, const wf_state_instance_t *here, s
   return place;
 }
 
-/* The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the same position.
-   A task that went to a manager has other candidates than its offer. NULL if there is none. */
+/* The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the
+   same position. A task that went to a manager has other candidates than its offer. NULL if there is none. */
 static const wf_offer_t *offer_of(const wf_task_t *task, const wf_state_instance_t *here, const wrkflw_flow_types_list_offer_t *offers) {
   const wf_offer_t **labelled = calloc(offers->len + 1, sizeof *labelled), *fitting = NULL;
   size_t count = 0;

@@ -207,8 +207,8 @@ void wf_deadline(wf_deadlines_t *deadlines, wf_deadline_t deadline);
 #define WF_HOURS(count) ((count) * 3600u)
 #define WF_DAYS(count) ((count) * 86400u)
 wf_due_t wf_after(uint32_t seconds);
-/* `wf_working` counts working time, by a calendar of the tenant. `wf_working_days` is the end of the last working day. `wf_at` is an
- * instant in UTC with milliseconds: `2026-11-20T18:00:00.000Z`. It takes no other form. */
+/* `wf_working` counts working time, by a calendar of the tenant. `wf_working_days` is the end of the last of this many working days.
+ * `wf_at` is an instant in UTC with milliseconds: `2026-11-20T18:00:00.000Z`. It takes no other form. */
 wf_due_t wf_working(uint32_t seconds, wf_text_t calendar);
 wf_due_t wf_working_days(uint32_t days, wf_text_t calendar);
 wf_due_t wf_at(const char *time);

@@ -4,7 +4,7 @@ use super::Graph;
 use super::state::{Leads, Way};
 use crate::{Event, EventSource, FiredBy, Flow, Plan, Quorum, Refusal, States, Triggers, fault};
 
-/// Any vote of a quorum may be the last one. So each of these triggers gets the targets of both.
+/// Any vote of a quorum may be the last one. So each vote, also one without a target, gets the targets of both triggers.
 pub(super) fn widen<S: States, T: Triggers>(ways: &mut [Way<S, T>], quorum: (T, T)) {
     let ends = ways.iter().filter(|way| is_end(way, quorum));
     let ends: Vec<S> = ends.flat_map(|way| &way.targets).copied().collect();

@@ -70,7 +70,7 @@ pub(super) struct Way<S, T> {
     pub(super) trigger: T,
     pub(super) targets: Vec<S>,
     pub(super) leads: Leads,
-    /// The other target if this is the last vote of a quorum.
+    /// The further targets if this is the last vote of a quorum.
     pub(super) as_last_vote: Vec<S>,
     /// The contract's record without source, trigger and targets.
     pub(super) rest: Transition,

@@ -26,7 +26,7 @@ export interface Flow<F extends Types = Types> {
   check?(config: F["config"]): Violation[];
   /** May this person start an instance with this data? The host has checked initiators and schema. */
   start?(facts: Facts<F>, actor: Actor): void;
-  /** May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, in the same call of the host. */
+  /** May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, in the same host call. */
   guard?(facts: Facts<F>, event: Event<F>): void;
   /** What follows? Without it, or without an answer: the only state that the trigger leads to. */
   transition?(facts: Facts<F>, event: Event<F>): Plan<F["state"], F["data"]> | Plan<F["state"]> | undefined;

@@ -39,7 +39,7 @@ export type Transitions<S extends string, T extends string> = { [Trigger in T]?:
 export interface StateOptions {
   /** What people do in the state, for display. */
   description?: string;
-  /** When the state begins at a join: when all branches of the fork around it have arrived or ended, or as soon as this many have arrived. */
+  /** The state is a join: it begins when all branches of the fork around it have arrived or ended, or as soon as this many have arrived. */
   join?: "all" | number;
   extensions?: Extensions;
 }

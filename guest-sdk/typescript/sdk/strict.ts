@@ -25,7 +25,7 @@ export function instant(what: string, given: Date | string): string {
   return at.toISOString();
 }
 
-/** The value of an option without a value: `null`. */
+/** Converts a missing value to `null`, the option without a value. */
 export const orNull = <T>(value: T | undefined): T | null => value ?? null;
 
 /** The JSON text of an optional value. */

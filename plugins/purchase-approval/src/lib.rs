@@ -1,7 +1,7 @@
 //! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
 //!
-//! Nobody approves in two steps. Too many rejections end a step at once. Requesters may withdraw the purchase by a signal. The
-//! manager may take the approval back until finance decides. Late work goes up from manager to manager.
+//! Nobody approves in two steps. Too many rejections end the purchase at once. Requesters may withdraw it by a signal. The manager
+//! may take the approval back until finance decides. Late work goes up from manager to manager.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{

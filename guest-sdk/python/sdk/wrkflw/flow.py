@@ -37,7 +37,7 @@ class Flow(Generic[C, D]):
         """May this person start an instance with this data? The host has checked initiators and schema."""
 
     def guard(self, facts: Facts[C, D], event: Event) -> None:
-        """May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, in the same call of the host."""
+        """May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, by one host call."""
 
     def transition(self, facts: Facts[C, D], event: Event) -> Plan:
         """What follows? By default: the only state that the trigger leads to."""
@@ -83,8 +83,8 @@ def _upwards(task: wit.Task, tasks: Sequence[wit.Task], again: Assignment, title
 
 
 def _offer_of(task: wit.Task, tasks: Sequence[wit.Task], offers: Sequence[Offer], title: str) -> Offer | None:
-    """The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the same
-    position. A task that went to a manager has other candidates than its offer."""
+    """The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at
+    the same position. A task that went to a manager has other candidates than its offer."""
     labelled = [one for one in offers if (one.label or title) == task.label]
     if len(labelled) == 1:
         return labelled[0]

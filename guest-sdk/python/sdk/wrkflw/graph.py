@@ -54,7 +54,7 @@ class State:
     own_work: bool = False
     #: What people do in the state, for display.
     description: str = ""
-    #: When the state begins at a join: when all branches of the fork around it have arrived or ended, or as soon as this many
+    #: The state is a join: it begins when all branches of the fork around it have arrived or ended, or as soon as this many
     #: have arrived.
     join: Literal["all"] | int | None = None
     extensions: Extensions = field(default_factory=dict)

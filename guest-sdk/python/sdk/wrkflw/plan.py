@@ -44,7 +44,7 @@ class Plan:
         self._notes: list[wit.Note] = []
 
     def patch(self, change: Mapping[str, Any]) -> Self:
-        """Change the instance's data by a JSON Merge Patch, where `None` removes a member. At most once per plan, because two patches cannot always be merged."""
+        """Change the instance's data by a JSON Merge Patch, where `None` removes a member. Once per plan: two cannot always be merged."""
         if self._data is not None:
             raise fault("data", "The plan patches the data twice. Make one patch of both.")
         self._data = change

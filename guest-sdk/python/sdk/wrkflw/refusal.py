@@ -69,7 +69,7 @@ def violations_of(raised: Exception) -> list[Violation]:
 
 
 def _described(raised: Exception) -> str:
-    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line outside of this package and the standard library."""
+    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line outside of this package and Python's."""
     text = f"{type(raised).__name__}: {raised}"[:_MESSAGE_CHARS_MAX]
     # The module `traceback` would read source files, which a component does not have.
     place, frame = "", raised.__traceback__
