@@ -26,7 +26,7 @@ events_partitions=3
 memory_kib_min=$((4 * 1024 * 1024))
 # Tests that compare latencies, measure the memory of their process, or let a guest use up its time at low priority. Each runs by itself,
 # after all others.
-timed=(api::fairness api::hostile::a_ api::hostile::bombs::the_child api::hostile::costs api::hostile::raw api::hostile::uploads::what_cannot
+timed=(api::fairness api::hostile::a_ api::hostile::bombs::the_child api::hostile::costs api::hostile::raw api::hostile::uploads::a_component
   faults::costs sandbox::limits subflows::cancellations subflows::neighbours)
 
 say() { echo "== $*"; }
