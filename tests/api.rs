@@ -222,8 +222,8 @@ async fn claimed(app: &TestApp, user: &str, instance: &Value) -> String {
     task
 }
 
-/// The response without what differs between runs: ids are numbered in the order of their occurrence; times, trace contexts and
-/// the flag of dry runs are removed.
+/// The response without what differs between runs: ids are numbered in the order of their occurrence, and times become `then`.
+/// Trace contexts and the flag of dry runs are removed.
 pub(crate) fn blurred(answer: &Value) -> Value {
     fn blur(value: &mut Value, ids: &mut Vec<String>) {
         match value {

@@ -19,7 +19,7 @@ const APPEND_ONLY: [&str; 6] = [
     "delegation_seal",
     "refused_attempt",
 ];
-/// Tables that determine permissions. Each change increases the access mark.
+/// Tables that determine who may do what. Each change of them changes the access mark.
 const COUNTED: [&str; 6] = [
     "absence",
     "calendar",
@@ -28,7 +28,7 @@ const COUNTED: [&str; 6] = [
     "person",
     "role_permission",
 ];
-/// Changes of these increase it as well: another active version, or a stopped version.
+/// These changes change it as well: another version is active, or a version is stopped.
 const CHANGE_COUNTED: [&str; 2] = ["definition_changed", "definition_version_changed"];
 /// Processed in its own order, across all tenants.
 const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];

@@ -29,7 +29,7 @@ pub(crate) async fn pause() {
     tokio::time::sleep(LOOK_EVERY).await;
 }
 
-/// What is seen once it is so. It fails with what it saw last.
+/// Repeats `look` until `is_so` holds for its result, and returns this result. After a time limit, it fails with the last result.
 pub(crate) async fn until_so<T: Debug>(
     mut look: impl AsyncFnMut() -> T,
     is_so: impl Fn(&T) -> bool,

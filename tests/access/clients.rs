@@ -232,7 +232,7 @@ pub(super) async fn deaf(host: &Host) -> TcpStream {
     socket.connect(host.address).await.expect("a connection")
 }
 
-/// Fills the feed with events of this total size, as if one commit had created them.
+/// Fills the feed with twenty thousand events per instance, as if one commit had created them.
 pub(super) async fn fill_feed(app: &TestApp) {
     let entries = "insert into audit_entry
         (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)

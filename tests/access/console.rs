@@ -198,7 +198,7 @@ async fn diagrams_of_versions_and_instances_can_be_downloaded() {
 }
 
 #[tokio::test]
-async fn verifying_an_instance_keeps_the_saved_view() {
+async fn verifying_an_instance_keeps_the_view_that_is_worked_through() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let browser = Browser::of(&app, "admin").await;

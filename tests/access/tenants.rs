@@ -23,7 +23,7 @@ use crate::api::openapi::operations;
 use crate::api::sessions;
 use crate::support::app::{ADMIN, Host, TestApp, task_of};
 
-/// The name of the function of the store that reads for a viewer.
+/// Texts in functions of the store that use the reader's connections.
 const READS: [&str; 3] = [".reading(", ".looking(", "&self.reader"];
 
 /// Requests everything that can be read, with all permissions.

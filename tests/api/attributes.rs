@@ -69,7 +69,7 @@ async fn page(app: &TestApp, query: &str) -> (Vec<i64>, Option<String>) {
     (lines.iter().map(number).collect(), next)
 }
 
-/// Reads all pages. None may be empty, and none may share an instance with another.
+/// Reads all pages. None may exceed the limit, and the instances must be in order, each once.
 pub(super) async fn all(app: &TestApp, query: &str, limit: usize) -> Vec<i64> {
     let (mut found, mut after) = (Vec::new(), String::new());
     for round in 0.. {

@@ -304,7 +304,7 @@ async fn a_key_is_well_formed() {
 
 /// Nobody could follow a transition whose permission no role has. So the permission is reported like other unknown names.
 #[tokio::test]
-async fn a_permission_that_no_role_has_is_reported_at_activation() {
+async fn a_permission_that_no_role_has_is_reported_before_it_is_needed() {
     let app = TestApp::empty().await;
     let config = json!({ "transitions": { "YES": { "permission": "plan:sign" } } });
     let published = app.publish("vote", guests::committee(), &config).await;

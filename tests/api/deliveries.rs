@@ -68,7 +68,7 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
         .expect("entries");
     assert_eq!(kept, ["admin: Nobody reads it"]);
     waiting(&app, &made, "discarded", 1).await;
-    // A retry of all dead deliveries does not include it. It is sent by its own schedule.
+    // A retry of all dead deliveries leaves it out. It can be retried by itself.
     let id = made["id"].as_str().expect("an id");
     let all = format!("/v1/subscriptions/{id}/deliveries/retry");
     let retried = app.post("admin", &all, json!({})).await.expect(200);

@@ -54,7 +54,7 @@ async fn a_caller_reads_who_they_are() {
 }
 
 #[tokio::test]
-async fn roles_are_listed_with_the_permission() {
+async fn reading_and_setting_roles_needs_a_permission() {
     let app = TestApp::empty().await;
     let listed = app.get("admin", "/v1/roles").await.expect(200);
     let ids: Vec<_> = listed["data"]
@@ -204,7 +204,7 @@ async fn changes_of_roles_are_checked() {
 }
 
 #[tokio::test]
-async fn one_role_may_always_change_roles_and_their_number_is_limited() {
+async fn some_role_may_always_change_roles_and_their_number_is_limited() {
     let app = TestApp::empty().await;
     // Another role may be the one that changes roles.
     let writer = json!({ "permissions": ["role:write"] });

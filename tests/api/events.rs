@@ -10,7 +10,7 @@ use super::*;
 
 /// The longest time for which transactions of other tests on the same server delay the feed.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Whether the first event has the lower position.
+/// The ids of all events, in the order of their positions.
 const IN_ORDER: &str = "select id from audit_entry where event_seq is not null order by xid, pos";
 
 /// One page, and the cursor of the next one.

@@ -15,7 +15,7 @@ use super::*;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
 
-/// The permitted ratio of the slowest ones.
+/// How many times as long the median and the slowest waits may take during the attack.
 const RATIO_MAX: f64 = 3.0;
 /// Differences below this do not count: the polling interval of the loops.
 const NOISE: Duration = Duration::from_millis(750);

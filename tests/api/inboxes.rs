@@ -299,7 +299,7 @@ async fn a_page_takes_as_many_statements_as_a_task() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of requests and responses")]
-async fn an_instance_shows_its_owners_its_deadlines_and_the_states_ahead() {
+async fn an_instance_shows_who_works_on_it_its_priority_its_deadline_and_the_states_ahead() {
     let app = TestApp::empty().await;
     app.publish("committee", guests::committee(), &json!({}))
         .await

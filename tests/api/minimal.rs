@@ -107,7 +107,7 @@ async fn the_caller_chooses_the_size_of_a_response() {
     let short = short.expect(201);
     assert_eq!(names(&short), ["dryRun", "instance", "result"].into());
     assert!(names(&short["instance"]).is_subset(&members), "{short}");
-    // A dry run always has a full response.
+    // Without a preference, a dry run has the full response, because nothing else shows its result.
     let dry = format!("{path}?dryRun=true");
     let unasked = told(&app, "author", &dry, &[], start("c"))
         .await

@@ -213,7 +213,7 @@ async fn starts(watched: &Watched) -> Value {
     instance
 }
 
-/// Commands that do not change the instance.
+/// Commands that leave the instance in its state.
 async fn work_without_a_step(watched: &Watched, id: &str, task: &str) {
     let path = |what: &str| format!("/v1/tasks/{task}/{what}");
     let nobodys = format!("/v1/tasks/{id}/claim");

@@ -49,7 +49,7 @@ async fn ask(
     )
 }
 
-/// A token with these claims, signed with a key that the host accepts.
+/// A token with these claims, signed with this secret in the way that the host expects.
 pub(super) fn signed(claims: &Value, secret: &[u8]) -> String {
     let key = EncodingKey::from_secret(secret);
     let token = jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token");

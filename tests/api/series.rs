@@ -96,7 +96,7 @@ async fn figures_count_what_was_done() {
         (&newest["actor"], &newest["action"], &newest["reason"]),
         (&json!("author"), &json!("claim"), &json!("own_request"))
     );
-    assert_eq!(newest["instanceId"], first["id"], "the age of the task");
+    assert_eq!(newest["instanceId"], first["id"], "the task's instance");
     assert!(newest["id"].as_str() > kept[1]["id"].as_str(), "{kept:?}");
 }
 

@@ -227,8 +227,8 @@ async fn of_several_hosts_one_signs_at_a_time() {
     assert_eq!(tally.leaves, tally.entries);
 }
 
-/// Adapts the count of published events, as an intruder would who removes part of the past: heads, leaves and checkpoints. The result
-/// equals a database that was reset as a whole.
+/// Counts missing events as published. An intruder with all rights would do this after removing a part of the past with its heads,
+/// leaves and checkpoints. Then the database looks as if it had been set back as a whole.
 const COUNTED_ANEW: &str =
     "update outbox_partition set settled = settled + missing_events() where partition = 0";
 

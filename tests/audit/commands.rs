@@ -112,7 +112,7 @@ async fn post(app: &TestApp, user: &str, path: &str, body: String) -> Answer {
         .await
 }
 
-/// The person who may do it now, and the task.
+/// The person who may do it now. None if there is nobody.
 fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     let (state, task) = (&instance["states"][0], &instance["states"][0]["tasks"][0]);
     let worker = match state["name"].as_str()? {

@@ -59,7 +59,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether the verification of these lines has a finding or fails.
+    /// Checks that the verification of these lines has a finding or fails.
     async fn finds(&self, lines: &[Value], what: &str) {
         let found = self.verify(lines).await;
         assert!(

@@ -37,7 +37,7 @@ async fn an_unchanged_audit_replays_to_the_same() {
     app.started("doc-2").await;
     let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
     assert_eq!(findings, []);
-    // Two starts; four claims and decisions.
+    // Two starts, four claims and four decisions.
     assert_eq!((tally.commands, tally.other_profiles), (10, 0));
     assert!(tally.evaluations > tally.commands, "{tally:?}");
     // An auditor may use other limits. Then plans are compared, but not fuel.

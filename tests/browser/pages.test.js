@@ -105,7 +105,7 @@ test("search finds instances and people", async () => {
   await page.getByText("Rita Reviewer").waitFor();
   await page.goto(`${url}/console/search?q=${name}-nothing`);
   await page.getByText("Nothing matches").waitFor();
-  // A query without a word keeps its form, and says why it finds nothing.
+  // A query without a word stays on the page of the search, which says why it finds nothing.
   await page.goto(`${url}/console/search?q=--`);
   await page.getByRole("heading", { name: "Search" }).waitFor();
   await page.getByRole("alert").waitFor();

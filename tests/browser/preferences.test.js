@@ -50,7 +50,7 @@ test("language, zone and theme are chosen once, for every browser and page", asy
   await other.context().close();
 });
 
-test("a change of the language stays on a sent form and on the sign-in", async () => {
+test("a reader who changes the language of a sent form, or of the sign-in, stays on that page", async () => {
   const { id, task } = await started(entity("language"), "A plan in two languages");
   const page = await signedIn(browser, "reviewer2");
   await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`);

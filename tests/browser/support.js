@@ -230,7 +230,7 @@ export async function published(key, component, config, { note, name } = {}) {
   return body.version;
 }
 
-/** Writes a file for a setting. */
+/** Reads the file that a setting names. */
 export function file(name) {
   return readFileSync(setting(name));
 }

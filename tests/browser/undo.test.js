@@ -94,7 +94,7 @@ test("a signal that is confirmed twice is sent once", async () => {
   await other.page.context().close();
 });
 
-test("after somebody else has acted, the undo is refused", async () => {
+test("after somebody else has acted, no way back is offered", async () => {
   const { id, page } = await approved();
   const { body } = await api("GET", `/instances/${id}`);
   const [task] = body.states[0].tasks.filter((one) => JSON.stringify(one.candidates).includes('"reviewer"'));

@@ -171,7 +171,7 @@ pub(crate) async fn record_many(pool: &PgPool, instances: i32, each: i32) {
     .expect("events");
 }
 
-/// A unique name for a database.
+/// The topic for the events of a database: the name of the database, which is unique.
 pub(crate) fn topic_of(database: &TestDatabase) -> String {
     database.name().to_owned()
 }

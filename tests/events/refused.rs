@@ -35,7 +35,7 @@ fn huge() -> String {
     )
 }
 
-/// The refused event is between events of its own instance and of neighbours in the same and in other partitions.
+/// The refused event is between events of its own instance and of a neighbour in the same partition.
 async fn refuses_only_the_poisoned_instance(database: Database, settings: KafkaSettings) {
     let (poisoned, neighbour) = (database.instance().await, database.instance().await);
     let huge = huge();

@@ -43,7 +43,7 @@ async fn half_done(app: &TestApp) -> Value {
     after
 }
 
-/// No dry run or refusal reveals the count of votes.
+/// Dry runs are refused, because they would reveal how the vote stands.
 async fn dry_runs_are_refused(app: &TestApp, instance: &Value) {
     let second = &tasks(instance)[1];
     let of_instance = format!("/v1/instances/{}", id(instance));

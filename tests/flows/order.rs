@@ -290,7 +290,7 @@ async fn orders_are_found_by_attributes_of_every_type() {
     prove_all(&app).await;
 }
 
-/// With binary rounding, the logic would read 441.7279999999999.
+/// If the conversion did not round correctly in its last step, the logic would read 441.7279999999999.
 #[tokio::test]
 async fn a_float_is_found_by_the_sent_number() {
     let (app, _) = company().await;

@@ -339,7 +339,7 @@ async fn late_work_is_reminded_of_and_goes_to_the_next_manager() {
     claim(&app, "fay", &task_for(&at_finance, "fay")).await;
     time.work(&app, &[&app.engine], 72 * 3600).await;
     timers.stop().await;
-    // One of the five tasks goes to her manager. The other people have no manager, so theirs go to the office.
+    // fay's task has gone to her manager, whose vote counts as one of five. The others have no manager, so their tasks go to the office.
     let votes = [("fiona", approve())];
     let open = follow(&app, &instance, &votes).await;
     assert_eq!(

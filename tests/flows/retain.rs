@@ -4,7 +4,7 @@ use super::*;
 use crate::support::guests::branches;
 
 #[tokio::test]
-async fn the_last_decider_owns_the_next_task_as_a_candidate() {
+async fn the_candidate_who_decided_last_owns_the_next_task() {
     let app = TestApp::empty().await;
     offer(&app, "branches", branches(), json!({})).await;
     let items = json!([

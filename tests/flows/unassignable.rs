@@ -261,7 +261,7 @@ async fn a_reassessment_without_changes_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn the_short_response_to_a_start_shows_it() {
+async fn the_short_response_to_a_start_shows_an_unassignable_state() {
     let app = chambers().await;
     for (entity, users, is_told) in [
         ("short", json!([]), true),

@@ -10,7 +10,7 @@ use crate::support::plug::{Gate, Plug, within};
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(20);
-/// Far longer than the lock timeout of a statement, and far below the timeouts of the test.
+/// Far longer than a statement waits for a row lock, and short enough for a test.
 const AT_MOST: Duration = Duration::from_secs(15);
 
 /// The number of sessions that wait for a lock.

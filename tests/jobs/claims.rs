@@ -81,7 +81,7 @@ async fn the_attempts_of_a_postponed_job_are_counted_anew() {
 
 /// A deadline that is inserted when the instance is resumed does not overtake earlier jobs.
 #[tokio::test]
-async fn a_postponed_job_keeps_its_place() {
+async fn a_job_of_a_suspended_instance_keeps_its_place() {
     let fixture = Fixture::new().await;
     let (instance, store) = (clock::new_id(), &fixture.store);
     let first = fixture.job(instance, noon()).await;
@@ -114,10 +114,10 @@ async fn a_postponed_job_keeps_its_place() {
     }
 }
 
-/// One start of a child and one other job of an instance may be postponed at a time. The end of one attempt does not make the
-/// other one due.
+/// A start of a child and one other job of a suspended instance may rest at the same time. The end of one attempt does not make
+/// the other one due.
 #[tokio::test]
-async fn two_postponed_jobs_do_not_wake_each_other() {
+async fn two_jobs_of_a_suspended_instance_do_not_wake_each_other() {
     let fixture = Fixture::new().await;
     let (instance, store) = (clock::new_id(), &fixture.store);
     let start = fixture.job(instance, noon()).await;

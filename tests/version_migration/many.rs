@@ -298,7 +298,7 @@ async fn operations_are_filtered_repeated_stopped_and_limited() {
     let permitted = app.post("author", "/v1/migrations", all_over(2)).await;
     permitted.problem(403, "permission_missing");
 
-    // One of the ten requests starts it, the others find it.
+    // One of the ten operations migrates each instance. The others are refused, because it is migrated already.
     let timers = app.timers();
     let left = "select count(*) from bulk_operation where ended_at is null";
     until_so(async || count(&app, left).await, |left: &i64| *left == 0).await;

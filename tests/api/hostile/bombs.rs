@@ -94,7 +94,7 @@ pub(super) fn calls(count: usize) -> Vec<u8> {
     ))
 }
 
-/// A module with this many copies of an entry, as bytes, because parsing so much text is slow.
+/// A module with this many imports, as bytes, because parsing so much text is slow.
 fn imports(count: usize) -> Vec<u8> {
     // A type section with the type of a function without parameters and results, then the imports.
     let mut module = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0".to_vec();

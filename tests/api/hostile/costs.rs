@@ -12,7 +12,7 @@ use super::*;
 
 /// Concurrent callers, each of which repeats its request.
 const ATTACKERS: usize = 4;
-/// The interval of the neighbour's requests.
+/// The number of a neighbour's requests in a measurement.
 const ASKED: usize = 25;
 const TRIALS: usize = 3;
 /// The longest permitted time of a neighbour's request. On the shared threads, one of these documents alone blocked an
@@ -212,7 +212,7 @@ async fn bodies_and_diagrams_at_their_limits_delay_nobody() {
         "it is drawn, not told in words"
     );
     delays_nobody(&app, "drawing", &[("GET", path, None)]).await;
-    // As many members as a body may have, in random order.
+    // As many members as a body may have, in reverse order.
     let members: Vec<_> = (0..14_000)
         .rev()
         .map(|number| (format!("{number:05}x"), json!([0])))

@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::raw::Raw;
 
-/// Detects the calls that should fail: a decision with a long input.
+/// The length of an input by which a component detects the decision that should fail.
 const LONG: usize = 5_000;
 const SPIN: &str = "(loop $for_ever (br $for_ever))";
 const WHEN_LONG: &str = "i32.gt_u (local.get $size) (i32.const 4000)";

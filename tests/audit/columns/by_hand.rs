@@ -255,7 +255,7 @@ async fn publish(outbox: &Outbox, refuse: bool) {
 }
 
 #[tokio::test]
-async fn an_event_that_was_deleted_from_the_outbox_is_found() {
+async fn the_deletion_of_an_event_from_the_outbox_is_found() {
     let app = TestApp::start().await;
     let outbox = app.store().outbox();
     let parked = app.started("doc-1").await;

@@ -111,7 +111,7 @@ fn an_unreadable_scenario_fails_alone() {
 }
 
 #[test]
-fn an_incomplete_test_is_refused() {
+fn a_test_that_would_leave_something_out_is_refused() {
     let place = with_sample();
     let wait = "steps:\n  - wait: 1h\n";
     fs::create_dir(place.folder.join("empty")).expect("our own folder");

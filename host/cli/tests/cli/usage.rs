@@ -96,7 +96,7 @@ fn the_named_settings_file_is_read() {
 }
 
 #[test]
-fn an_unreadable_settings_file_stops_every_command() {
+fn an_unreadable_settings_file_stops_every_command_that_takes_one() {
     let place = Place::new();
     let takes_a_file = |path: &Vec<String>| {
         let mut command = wrkflw::cli::command();
