@@ -48,7 +48,7 @@ pub struct Graph<S, T> {
 }
 
 thread_local! {
-    /// The [`Graph::only`] of graphs that are started.
+    /// The [`Graph::only`] of the graphs that [`Graph::start`] makes now.
     static ONLY: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 

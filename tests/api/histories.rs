@@ -17,7 +17,7 @@ use crate::support::receiver::Receiver;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const HISTORIES: &str = "select count(*) from feed_epoch";
 
-/// Uses up this many transaction ids, so that a new server begins with much lower ones.
+/// Uses up transaction ids, so that a new server begins with much lower ones.
 async fn much_happened(app: &TestApp) {
     let many =
         "do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$";

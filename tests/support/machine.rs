@@ -21,7 +21,7 @@ use wrkflw_runtime::http_client::HttpClient;
 
 use super::receiver::Received;
 
-/// How long a request may take on a busy machine.
+/// How long a test waits for a request on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A chunk of an endless body.
 const CHUNK: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";

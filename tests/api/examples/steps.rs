@@ -67,7 +67,7 @@ const DIRECTORY: &[Step] = &[
     ("admin", "GET /v1/calendars", "", ""),
 ];
 
-/// Version 2 of the definition is published before this step.
+/// Version 2 of the definition is published before these steps.
 const VERSIONS: &[Step] = &[
     ("admin", "GET /v1/definitions?limit=1", "", ""),
     ("admin", "GET /v1/definitions/document-approval", "", ""),
@@ -377,7 +377,7 @@ const REPLAY: Step = (
     "",
 );
 
-/// Parks an event of each instance before this step.
+/// An event of each instance is parked before these steps.
 const DEAD_LETTERS: &[Step] = &[
     ("admin", "GET /v1/dead-letters?limit=1", "", ""),
     ("admin", "GET /v1/dead-letters/$instance", "", ""),
