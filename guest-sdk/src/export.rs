@@ -48,13 +48,13 @@ impl<F: Flow> Guest for Logic<F> {
         entries: Vec<wire::Entry>,
     ) -> Result<Vec<wire::Work>, Refusal> {
         let mut facts = facts::<F>(snapshot)?;
-        let mut works = vec![];
+        let (mut works, mut drawn) = (vec![], vec![]);
         for entry in &entries {
             let mut active = facts.active.iter();
             facts.entering = active.position(|one| one.id == entry.state_instance);
-            works.push(work(&facts, entry)?);
+            works.push(work(&facts, &mut drawn, entry)?);
         }
-        leak((facts, entries));
+        leak((facts, entries, drawn));
         Ok(works)
     }
 }
@@ -73,17 +73,32 @@ fn facts<F: Flow>(snapshot: wire::Snapshot) -> Result<Facts<F>, Refusal> {
     })
 }
 
-fn work<F: Flow>(facts: &Facts<F>, entry: &wire::Entry) -> Result<wire::Work, Refusal> {
+/// The graphs of the states that this call has asked about so far.
+type Drawn<F> = Vec<(
+    <F as Flow>::State,
+    Graph<<F as Flow>::State, <F as Flow>::Trigger>,
+)>;
+
+fn work<F: Flow>(
+    facts: &Facts<F>,
+    drawn: &mut Drawn<F>,
+    entry: &wire::Entry,
+) -> Result<wire::Work, Refusal> {
     let name = &entry.state;
     let unknown = || fault("unknown_state", format!("This flow knows no state {name}."));
     let Some(state) = F::State::parse(name) else {
         return unknown();
     };
-    let graph = Graph::of::<F>(&facts.config, state);
-    let Some(drawn) = graph.drawn(name) else {
+    // A fork over many items enters one state many times.
+    if !drawn.iter().any(|(of, _)| *of == state) {
+        drawn.push((state, Graph::of::<F>(&facts.config, state)));
+    }
+    let graphs = drawn.iter().filter(|(of, _)| *of == state);
+    let mut found = graphs.filter_map(|(_, graph)| Some((graph, graph.drawn(name)?)));
+    let Some((graph, declared)) = found.next() else {
         return unknown();
     };
-    let work = match drawn.kind {
+    Ok(match declared.kind {
         wire::StateKind::Task => {
             let assignment = match &entry.cause {
                 EntryCause::Overdue(overdue) => F::escalate(facts, state, overdue)?,
@@ -91,16 +106,14 @@ fn work<F: Flow>(facts: &Facts<F>, entry: &wire::Entry) -> Result<wire::Work, Re
                     F::assign(facts, state)?
                 }
             };
-            wire::Work::Task(assignment.labelled::<F>(&graph, name))
+            wire::Work::Task(assignment.labelled::<F>(graph, name))
         }
         wire::StateKind::Service => wire::Work::Service(F::call(facts, state)?),
         wire::StateKind::Wait => wire::Work::Wait(F::wait(facts, state)?),
         wire::StateKind::Router | wire::StateKind::Terminal(_) => {
             return fault("no_work", format!("There is no work in {name}."));
         }
-    };
-    leak(graph);
-    Ok(work)
+    })
 }
 
 /// Makes a component of a flow: `wrkflw_guest::export!(MyFlow);`, once per crate.

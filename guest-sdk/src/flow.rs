@@ -28,7 +28,8 @@ pub trait Flow: Sized + 'static {
     /// The triggers, declared by [`triggers!`](crate::triggers).
     type Trigger: Triggers;
 
-    /// The graph for these settings.
+    /// The graph for these settings. When a version is published, all of it is declared. Calls of flow logic ask for single states: then
+    /// only the block of that state runs. So a block must not need what another block did, and a graph must not be kept for later calls.
     fn graph(config: &Self::Config) -> Graph<Self::State, Self::Trigger>;
 
     /// What is wrong with the settings beyond their type. Called when a version is published.

@@ -108,11 +108,11 @@ where
         instance: Instance,
     ) -> wasmtime::Result<TypedFunc<S::Arguments<'a>, (S::Answer,)>> {
         if !self.is_checked.load(Ordering::Acquire) {
-            let function = instance.get_typed_func(&mut *store, &self.index)?;
+            let function = instance.get_typed_func(&mut *store, self.index)?;
             self.is_checked.store(true, Ordering::Release);
             return Ok(function);
         }
-        let function = instance.get_func(&mut *store, &self.index);
+        let function = instance.get_func(&mut *store, self.index);
         let function = function.ok_or_else(|| wasmtime::format_err!("a function is missing"))?;
         #[expect(
             unsafe_code,
