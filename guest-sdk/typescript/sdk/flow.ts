@@ -3,7 +3,7 @@
 import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Task, Violation } from "./contract.ts";
 import { readConfig } from "./config.ts";
 import { Event, Facts, isOpen } from "./facts.ts";
-import { type Definition, definition, type Graph, targetsOf } from "./graph.ts";
+import { definition, firedIn, type Graph, type State, targetsOf } from "./graph.ts";
 import { type Plan, to } from "./plan.ts";
 import { Refusal, described, fault, refusalOf } from "./refusal.ts";
 import { type Assignment, type Offer, type ServiceCall, type Waiting, managerOf, toNobody, toUser, wireAssignment, wireCall, wireWaiting } from "./work.ts";
@@ -42,7 +42,7 @@ export interface Flow<F extends Types = Types> {
 
 /** What a component exports: `export const logic = flow({ ... })`. */
 export function flow<F extends Types = Types>(logic: Flow<F>) {
-  const drawnFor = (config: F["config"]) => definition(logic.graph(config) as Graph);
+  const graphFor = (config: F["config"]) => logic.graph(config) as Graph;
   const read = (snapshot: Snapshot) => new Facts<F>(snapshot, readConfig(logic.config, snapshot.config));
   return {
     describe: (config: string) =>
@@ -50,7 +50,7 @@ export function flow<F extends Types = Types>(logic: Flow<F>) {
         const settings = readConfig(logic.config, config);
         const violations = logic.check?.(settings) ?? [];
         if (violations.length > 0) throw new Refusal({ tag: "invalid", val: violations });
-        return drawnFor(settings);
+        return definition(graphFor(settings));
       }),
 
     start: (snapshot: Snapshot, by: Actor) => throwing(refusalOf, () => logic.start?.(read(snapshot), by)),
@@ -60,18 +60,18 @@ export function flow<F extends Types = Types>(logic: Flow<F>) {
         const facts = read(snapshot);
         const event = new Event(record, facts);
         if (event.actor !== undefined) logic.guard?.(facts, event);
-        const drawn = drawnFor(facts.config);
-        const plan = logic.transition?.(facts, event) ?? along(drawn, event);
-        return plan.wire(drawn.attributes);
+        const graph = graphFor(facts.config);
+        const plan = logic.transition?.(facts, event) ?? along(graph, event);
+        return plan.wire(graph.attributes ?? {});
       }),
 
     enter: (snapshot: Snapshot, entries: Entry[]) =>
       throwing(refusalOf, () => {
         const config = readConfig(logic.config, snapshot.config);
-        const drawn = drawnFor(config);
+        const graph = graphFor(config);
         return entries.map((entry) => {
           const entering = snapshot.active.find((one) => one.id === entry.stateInstance);
-          return work(logic, drawn, new Facts<F>(snapshot, config, entering), entry);
+          return work(logic, graph, new Facts<F>(snapshot, config, entering), entry);
         });
       }),
   };
@@ -92,22 +92,23 @@ function violationsOf(thrown: unknown): Violation[] {
   return wire.tag === "invalid" ? wire.val : [{ field: "", ...wire.val }];
 }
 
-function along<F extends Types>(drawn: Definition, event: Event<F>): Plan<F["state"]> {
-  const [target, ...more] = targetsOf(drawn, event.state, event.trigger);
+function along<F extends Types>(graph: Graph, event: Event<F>): Plan<F["state"]> {
+  const [target, ...more] = targetsOf(graph, event.state, event.trigger);
   if (target === undefined || more.length > 0) throw fault("no_single_target", `${event.trigger} in ${event.state} leads to no single state.`);
   return to(target);
 }
 
-function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F>, entry: Entry) {
-  const state = drawn.states.find((one) => one.name === entry.state);
-  if (state === undefined) throw fault("unknown_state", `This flow knows no state ${entry.state}.`);
-  const { name, title } = state;
-  if (state.kind.tag === "service") {
+function work<F extends Types>(logic: Flow<F>, graph: Graph, facts: Facts<F>, entry: Entry) {
+  const name = entry.state;
+  const state = graph.states[name];
+  if (state === undefined) throw fault("unknown_state", `This flow knows no state ${name}.`);
+  const { title } = state;
+  if (state.kind === "service") {
     const call = logic.call && returned("call", logic.call(facts, name));
-    return { tag: "service", val: call === undefined ? called(drawn, facts, name) : wireCall(call) };
+    return { tag: "service", val: call === undefined ? called(state, facts, name) : wireCall(call) };
   }
-  if (state.kind.tag === "wait") return { tag: "wait", val: wireWaiting(logic.wait ? returned("wait", logic.wait(facts, name)) : {}) };
-  if (state.kind.tag !== "task") throw fault("no_work", `There is no work in ${name}.`);
+  if (state.kind === "wait") return { tag: "wait", val: wireWaiting(logic.wait ? returned("wait", logic.wait(facts, name)) : {}) };
+  if (state.kind !== "task") throw fault("no_work", `There is no work in ${name}.`);
   const otherwise = () => (state.ownWork ? toUser(facts.initiator) : toNobody());
   const assigned = () => (logic.assign ? returned("assign", logic.assign(facts, name)) : otherwise());
   if (entry.cause.tag !== "overdue") return { tag: "task", val: wireAssignment(assigned(), title) };
@@ -125,9 +126,8 @@ function returned<A>(name: string, answer: A | null | undefined): A {
 }
 
 /** Calls the service with the state's name, with the instance's data. */
-function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: string) {
-  const fired = (by: "reply" | "failure") => drawn.transitions.find((way) => way.source === name && way.by[by])?.trigger ?? "";
-  const call = wireCall({ service: name, request: null, onReply: fired("reply"), onFailure: fired("failure") });
+function called<F extends Types>(state: State, facts: Facts<F>, name: string) {
+  const call = wireCall({ service: name, request: null, onReply: firedIn(state, "reply") ?? "", onFailure: firedIn(state, "failure") ?? "" });
   // Passes the text, because `JSON.parse` may have rounded its numbers.
   return { ...call, request: facts.instance.data };
 }

@@ -146,7 +146,7 @@ export function definition(graph: Graph) {
     initial: start,
     initiators,
     states: drawn.map(([name, one]) => wireState(name, one)),
-    transitions: drawn.flatMap(([name, one]) => Object.entries(one.on).map(([trigger, way]) => wireTransition(name, one, trigger, way))),
+    transitions: drawn.flatMap(([name, one]) => Object.keys(one.on).map((trigger) => wireTransition(name, one, trigger))),
     dataSchema: json(schema),
     attributes: Object.entries(attributes).map(([name, kind]) => ({ name, kind })),
     instanceTitle: orNull(instanceTitle),
@@ -178,9 +178,15 @@ function wireState(name: string, one: State) {
 
 const FIRED_BY: FiredBy[] = ["decision", "signal", "deadline", "reply", "failure", "child", "entry"];
 
-function wireTransition(source: string, one: State, trigger: string, way: string | string[] | Transition<string> | undefined) {
-  const given: Transition<string> = typeof way === "string" || Array.isArray(way) ? { to: way } : (way ?? { to: [] });
-  const { to, by = one.firedBy, needs, title = "", description = "", condition = "", input, comment = "optional", ...more } = given;
+/** The transition of a state by a trigger, also if the author wrote only its target. */
+function transitionOf(one: State, trigger: string): Transition<string> {
+  const way = one.on[trigger];
+  return typeof way === "string" || Array.isArray(way) ? { to: way } : (way ?? { to: [] });
+}
+
+function wireTransition(source: string, one: State, trigger: string) {
+  const { to, by = one.firedBy, needs, title = "", description = "", condition = "", input, ...all } = transitionOf(one, trigger);
+  const { comment = "optional", ...more } = all;
   const { extensions, ...rest } = more;
   noMore(`The transition ${trigger} of ${source}`, rest);
   return {
@@ -204,9 +210,13 @@ function flags<N extends string>(all: N[], set: N[]): Record<N, boolean> {
   return Object.fromEntries(all.map((name) => [name, set.includes(name)])) as Record<N, boolean>;
 }
 
-export type Definition = ReturnType<typeof definition>;
-
 /** The possible targets of the trigger. */
-export function targetsOf(drawn: Definition, source: string, trigger: string): string[] {
-  return drawn.transitions.find((way) => way.source === source && way.trigger === trigger)?.targets ?? [];
+export function targetsOf(graph: Graph, source: string, trigger: string): string[] {
+  const state = graph.states[source];
+  return state === undefined ? [] : [transitionOf(state, trigger).to].flat();
+}
+
+/** The trigger of the state that this source may fire. */
+export function firedIn(state: State, by: FiredBy): string | undefined {
+  return Object.keys(state.on).find((trigger) => [transitionOf(state, trigger).by ?? state.firedBy].flat().includes(by));
 }

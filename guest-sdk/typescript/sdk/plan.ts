@@ -60,7 +60,7 @@ export class Plan<S extends string = string, D = unknown> {
   }
 
   /** The plan as a record of the contract. */
-  wire(kinds: { name: string; kind: AttributeType }[]) {
+  wire(kinds: Record<string, AttributeType>) {
     return {
       next: this.next,
       cancel: this.cancelled,
@@ -73,8 +73,8 @@ export class Plan<S extends string = string, D = unknown> {
   }
 }
 
-function attributeValue(kinds: { name: string; kind: AttributeType }[], name: string, value: Value | null) {
-  const kind = kinds.find((one) => one.name === name)?.kind;
+function attributeValue(kinds: Record<string, AttributeType>, name: string, value: Value | null) {
+  const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
   if (kind === undefined) throw fault("unknown_attribute", `The graph declares no attribute ${name}.`);
   if (value === null) return null;
   if (kind === "timestamp" && typeof value === "string") return { tag: kind, val: instant(`The attribute ${name}`, value) };

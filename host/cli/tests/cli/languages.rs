@@ -52,7 +52,7 @@ const TS: Sample = Sample {
     expense: include_str!("languages/expense/flow.ts"),
     everything: everything::IN_TYPESCRIPT,
     before: "  assign(",
-    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"decimal\") stay().attribute(\"n\", 1e-7).wire([{ name: \"n\", kind: \"decimal\" }]);\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
+    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"decimal\") stay().attribute(\"n\", 1e-7).wire({ n: \"decimal\" });\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
     message: "RangeError: It went boom.",
     impure: &[
         ("clock", "no clock"),
