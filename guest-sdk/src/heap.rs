@@ -24,6 +24,9 @@ struct Heap<const BYTES: usize, Backing> {
     backing: Backing,
 }
 
+/// The largest alignment of a block in the arena.
+const ARENA_ALIGN: usize = align_of::<Arena<0>>();
+
 /// Has the largest usual alignment, so that the first block needs no padding.
 #[repr(align(16))]
 struct Arena<const BYTES: usize>([u8; BYTES]);
@@ -53,7 +56,7 @@ impl<const BYTES: usize, Backing> Heap<BYTES, Backing> {
     reason = "the trait for global allocators is unsafe and works on raw pointers"
 )]
 mod global {
-    use super::{GlobalAlloc, Heap, Layout, ptr};
+    use super::{ARENA_ALIGN, GlobalAlloc, Heap, Layout, ptr};
 
     // SAFETY: a component has one thread, because the host refuses components with shared memory.
     #[cfg(target_arch = "wasm32")]
@@ -68,14 +71,13 @@ mod global {
             // gets the layout of the caller.
             unsafe {
                 let used = self.used.get();
-                let start = self.start();
-                let gap = start.wrapping_add(*used).align_offset(layout.align());
-                let offset = (*used).checked_add(gap);
-                let end = offset.and_then(|offset| offset.checked_add(layout.size()));
-                match (offset, end) {
-                    (Some(offset), Some(end)) if end <= BYTES => {
+                // An alignment is a power of two.
+                let mask = layout.align().wrapping_sub(1);
+                let offset = (*used).wrapping_add(mask) & !mask;
+                match offset.checked_add(layout.size()) {
+                    Some(end) if end <= BYTES && layout.align() <= ARENA_ALIGN => {
                         *used = end;
-                        start.add(offset)
+                        self.start().add(offset)
                     }
                     _ => self.backing.alloc(layout),
                 }
