@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// The beginning of the year 1.
+const START_MS: i64 = -62_135_596_800_000;
 /// The beginning of the year 10000, which has too many digits.
 const END_MS: i64 = 253_402_300_800_000;
 
@@ -48,9 +50,10 @@ impl Moment {
             return None;
         }
         let seconds = (hour * 60 + minute) * 60 + second - offset(zone)?;
-        let ms = day_number(year, month, day) * DAY_MS + seconds * 1000 + thousandths(fraction)?;
+        let ms = i64::from(seconds) * 1000 + i64::from(thousandths(fraction)?);
+        let ms = i64::from(day_number(year, month, day)) * DAY_MS + ms;
         // The offset may lead out of the years 1 to 9999.
-        (start_ms()..END_MS).contains(&ms).then_some(Self { ms })
+        (START_MS..END_MS).contains(&ms).then_some(Self { ms })
     }
 
     /// This moment plus `seconds`.
@@ -61,18 +64,14 @@ impl Moment {
 
     /// This moment minus `seconds`.
     pub fn before(self, seconds: u32) -> Self {
-        let ms = (self.ms - i64::from(seconds) * 1000).max(start_ms());
+        let ms = (self.ms - i64::from(seconds) * 1000).max(START_MS);
         Self { ms }
     }
 }
 
-/// The beginning of the year 1.
-fn start_ms() -> i64 {
-    day_number(1, 1, 1) * DAY_MS
-}
-
-/// Reads numbers with these counts of digits, as in a date or a time of day.
-fn numbers<const N: usize>(text: &[u8], between: u8, digits: [usize; N]) -> Option<[i64; N]> {
+/// Reads numbers with these counts of digits, as in a date or a time of day. WebAssembly multiplies 32 bits in one operation, and checks
+/// a product of 64 bits in some sixty.
+fn numbers<const N: usize>(text: &[u8], between: u8, digits: [usize; N]) -> Option<[i32; N]> {
     let mut numbers = [0; N];
     let mut rest = text;
     for (place, digits) in digits.into_iter().enumerate() {
@@ -86,15 +85,15 @@ fn numbers<const N: usize>(text: &[u8], between: u8, digits: [usize; N]) -> Opti
     rest.is_empty().then_some(numbers)
 }
 
-fn number(digits: &[u8]) -> Option<i64> {
+fn number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        let digit = digit.is_ascii_digit().then(|| i32::from(digit - b'0'))?;
         Some(number * 10 + digit)
     })
 }
 
 /// The milliseconds of a fraction, `.5` or nothing.
-fn thousandths(fraction: &[u8]) -> Option<i64> {
+fn thousandths(fraction: &[u8]) -> Option<i32> {
     let Some((b'.', digits)) = fraction.split_first() else {
         return fraction.is_empty().then_some(0);
     };
@@ -107,7 +106,7 @@ fn thousandths(fraction: &[u8]) -> Option<i64> {
 }
 
 /// The offset of the zone from UTC in seconds.
-fn offset(zone: &[u8]) -> Option<i64> {
+fn offset(zone: &[u8]) -> Option<i32> {
     let (sign, zone) = zone.split_first()?;
     if matches!(sign, b'Z' | b'z') {
         return zone.is_empty().then_some(0);
@@ -118,7 +117,7 @@ fn offset(zone: &[u8]) -> Option<i64> {
     possible.then_some(if *sign == b'-' { -seconds } else { seconds })
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+fn days_in(year: i32, month: i32) -> i32 {
     match month {
         4 | 6 | 9 | 11 => 30,
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
@@ -128,14 +127,14 @@ fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Days since the beginning of 1970. Years are counted from March, so that a leap day comes last.
-fn day_number(year: i64, month: i64, day: i64) -> i64 {
+fn day_number(year: i32, month: i32, day: i32) -> i32 {
     let year = if month < 3 { year - 1 } else { year };
     let of_year = ((month + 9) % 12 * 153 + 2) / 5 + day - 1;
     year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
 /// Year, month and day from the number of days since 1970.
-fn date(number: i64) -> (i64, i64, i64) {
+fn date(number: i32) -> (i32, i32, i32) {
     let mut year = 1970 + number / if number < 0 { 366 } else { 365 };
     while day_number(year, 1, 1) > number {
         year -= 1;
@@ -149,7 +148,12 @@ fn date(number: i64) -> (i64, i64, i64) {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = date(self.ms.div_euclid(DAY_MS));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a moment is in the years 1 to 9999"
+        )]
+        let days = self.ms.div_euclid(DAY_MS) as i32;
+        let (year, month, day) = date(days);
         let ms = self.ms.rem_euclid(DAY_MS);
         let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
         let (second, ms) = (ms / 1000 % 60, ms % 1000);
