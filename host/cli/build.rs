@@ -42,7 +42,7 @@ fn main() -> Result<(), String> {
     let out = Path::new(&out);
     // Beside the profile's folder, so that other builds (of clippy, of the fuzzer, of the tests' guests) reuse it.
     let guests = out.ancestors().nth(4).unwrap_or(out).join("guests");
-    let module = guest::build(root, SAMPLE, &guests)?;
+    let module = guest::build(root, SAMPLE, &guests, componentize::STACK)?;
     let component = componentize::componentize(&module)?;
     let file = out.join(SAMPLE).with_extension("wasm");
     std::fs::write(&file, component).map_err(|error| format!("{}: {error}", file.display()))

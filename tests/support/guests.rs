@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use wrkflw_sandbox::componentize::componentize;
+use wrkflw_sandbox::componentize::{STACK, componentize};
 
 #[path = "../../host/cli/build/guest.rs"]
 mod build;
@@ -58,7 +58,7 @@ fn module(package: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the tests are in the workspace");
-    build::build(root, package, &root.join("target/guests"))
+    build::build(root, package, &root.join("target/guests"), STACK)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -8,16 +8,22 @@ use std::process::{Command, Output};
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "guest";
 
-/// Builds `package` and returns the core module. `root` is the folder of the workspace.
-pub(crate) fn build(root: &Path, package: &str, target_dir: &Path) -> Result<Vec<u8>, String> {
+/// Builds `package` and returns the core module. `root` is the folder of the workspace, `link` an argument of the linker.
+pub(crate) fn build(
+    root: &Path,
+    package: &str,
+    target_dir: &Path,
+    link: &str,
+) -> Result<Vec<u8>, String> {
     let toolchain = toolchain(root)?;
     let mut cargo = Command::new("cargo");
     cargo
         .arg(format!("+{toolchain}"))
-        .args(["build", "--locked", "--package", package])
+        .args(["rustc", "--lib", "--locked", "--package", package])
         .args(["--target", TARGET, "--profile", PROFILE])
         .arg("--target-dir")
         .arg(target_dir)
+        .args(["--", &format!("-Clink-arg={link}")])
         .current_dir(root);
     forget_outer_build(&mut cargo);
     let output = run(&mut cargo)?;

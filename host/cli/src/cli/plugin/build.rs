@@ -17,7 +17,7 @@ use super::toolchain;
 use super::tools::{Tools, progress};
 use wrkflw_core::ids::Digest;
 use wrkflw_engine::Error;
-use wrkflw_sandbox::componentize::componentize;
+use wrkflw_sandbox::componentize::{STACK, componentize};
 use wrkflw_sandbox::{Compiler, Settings, scan};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -119,7 +119,7 @@ fn of_crate(
     let toolchain = toolchain::find(output)?;
     let mut command = cargo(Some(&toolchain), environment);
     command.current_dir(&project.folder).args([
-        "build",
+        "rustc",
         "--lib",
         "--target",
         TARGET,
@@ -136,6 +136,7 @@ fn of_crate(
     if output.quiet {
         command.arg("--quiet");
     }
+    command.args(["--", &format!("-Clink-arg={STACK}")]);
     let (succeeded, said) = progress(&mut command, output).map_err(|_| no_cargo())?;
     if !succeeded {
         let failure = Failure::new(

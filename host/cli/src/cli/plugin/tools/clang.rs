@@ -4,15 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use wrkflw_sandbox::componentize::componentize;
+use wrkflw_sandbox::componentize::{STACK, componentize};
 
 use super::super::super::failure::{Exit, Failure};
 use super::{Tools, read};
 
 const CLANG: &str =
     "install clang with the target wasm32, and lld (Debian: apt-get install clang lld)";
-/// The stack, which is what bounds recursion.
-const STACK_BYTES: &str = "262144";
 
 impl Tools<'_> {
     /// The component of a flow in C.
@@ -35,8 +33,7 @@ impl Tools<'_> {
             "-Wl,--gc-sections",
         ]);
         clang.args([
-            "-Wl,-z",
-            &format!("-Wl,stack-size={STACK_BYTES}"),
+            &format!("-Wl,{STACK}"),
             "-Wl,--stack-first",
         ]);
         clang.arg("-o").arg(&module);
