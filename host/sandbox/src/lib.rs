@@ -6,10 +6,10 @@
 //! This crate is the only one that names `wasmtime`. It uses `wrkflw-core` for questions and answers. It knows no store, no HTTP
 //! and no transaction. It does not check a plan against the declared graph: [`wrkflw_core`] does.
 //!
-//! Reading order: [`settings`], [`sandbox`] (what callers use), [`admission`] (before a version is published), [`call`] (one call under limits), [`priority`] (on which threads
-//! it runs), [`library`] (from a digest to a component that can be instantiated), [`mod@scan`] and [`compile`] (from bytes to machine
-//! code), [`functions`] (machine code of functions in memory), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between
-//! the contract's types and ours).
+//! Reading order: [`settings`], [`sandbox`] (what callers use), [`admission`] (before a version is published), [`call`] (one call
+//! under limits), [`priority`] (on which threads it runs), [`measures`] (its metrics), [`library`] (from a digest to a component that
+//! can be instantiated), [`mod@scan`] and [`compile`] (from bytes to machine code), [`functions`] (machine code of functions in memory),
+//! [`artifacts`] (machine code on disk), [`v0_1`] (conversion between the contract's types and ours).
 
 pub mod admission;
 mod artifacts;
@@ -22,6 +22,7 @@ mod functions;
 #[doc(hidden)]
 pub mod fuzzing;
 mod library;
+mod measures;
 mod priority;
 pub mod profile;
 pub mod sandbox;

@@ -14,6 +14,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use metrics::Counter;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use tokio::runtime::{Builder, Runtime};
@@ -26,6 +27,7 @@ use super::artifacts::Artifacts;
 use super::call::Allowance;
 use super::compile::{Compilation, Origin};
 use super::error::Cause;
+use super::measures::Measures;
 use super::priority::Own;
 use super::settings::Settings;
 use super::v0_1::Logic;
@@ -47,6 +49,7 @@ pub(super) struct Ready {
     pub(super) logic: Logic,
     /// The slots of this component's calls, and whether its calls are slow.
     pub(super) own: Own,
+    pub(super) measures: Measures,
     code_bytes: usize,
 }
 
@@ -76,6 +79,7 @@ pub(super) struct Library {
     compilation: Compilation,
     component_bytes_max: usize,
     slots_each: usize,
+    in_memory: Counter,
 }
 
 impl Library {
@@ -108,6 +112,7 @@ impl Library {
             compilation: Compilation::new(settings),
             component_bytes_max: settings.component_bytes_max,
             slots_each: (settings.concurrency / 2).max(1),
+            in_memory: lookups("memory"),
         })
     }
 
@@ -166,7 +171,7 @@ impl Library {
         bytes: Arc<[u8]>,
     ) -> Result<Arc<Ready>, Cause> {
         if let Some(ready) = self.cache.get(&digest).await {
-            looked_up("memory");
+            self.in_memory.increment(1);
             return Ok(ready);
         }
         let make = async {
@@ -184,7 +189,7 @@ impl Library {
     /// The component in memory, or the remembered failure.
     async fn known(&self, digest: Digest) -> Option<Result<Arc<Ready>, Cause>> {
         if let Some(ready) = self.cache.get(&digest).await {
-            looked_up("memory");
+            self.in_memory.increment(1);
             return Some(Ok(ready));
         }
         self.failures.get(&digest).await.map(Err)
@@ -234,8 +239,8 @@ impl Drop for Library {
     }
 }
 
-fn looked_up(found_in: &'static str) {
-    metrics::counter!("wrkflw_component_lookups_total", "found_in" => found_in).increment(1);
+fn lookups(found_in: &'static str) -> Counter {
+    metrics::counter!("wrkflw_component_lookups_total", "found_in" => found_in)
 }
 
 /// A cache that admits every new entry. With the default policy, a full cache refuses an entry that is used less often than those that

@@ -129,7 +129,7 @@ impl Sandbox {
             .await
             .map_err(|cause| failure(pinned, function, cause))?;
         let ran = self.0.caller.run(&ready, &call).await;
-        observe(pinned, function, &ran);
+        ready.measures.record(&pinned.reference.key, &call, &ran);
         evaluation(digest, ran).map_err(|cause| failure(pinned, function, cause))
     }
 }
@@ -178,24 +178,6 @@ fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
         fuel: ran.fuel,
         duration: ran.duration,
     })
-}
-
-/// Also records failed calls, because operators need to know what they used.
-fn observe(pinned: &Pinned, function: &'static str, ran: &CallResult) {
-    if ran.duration.is_zero() {
-        return;
-    }
-    let labels = [
-        ("definition", pinned.reference.key.clone()),
-        ("function", function.to_owned()),
-    ];
-    metrics::histogram!("wrkflw_guest_duration_seconds", &labels)
-        .record(ran.duration.as_secs_f64());
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a histogram needs no exact count, and budgets stay far below 2^53"
-    )]
-    metrics::histogram!("wrkflw_guest_fuel", &labels).record(ran.fuel as f64);
 }
 
 fn failure(pinned: &Pinned, function: &'static str, cause: Cause) -> GuestError {

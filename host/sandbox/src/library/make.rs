@@ -7,9 +7,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use wasmtime::component::Component;
 
-use super::{Library, Making, Outcome, Ready, looked_up};
+use super::{Library, Making, Outcome, Ready, lookups};
 use crate::compile::Origin;
 use crate::error::{Cause, of_component};
+use crate::measures::Measures;
 use crate::priority::Own;
 use crate::scan;
 use crate::v0_1::Logic;
@@ -68,7 +69,7 @@ impl Library {
         let Some((component, code_bytes)) = self.kept(digest).await? else {
             return Ok(None);
         };
-        looked_up("disk");
+        lookups("disk").increment(1);
         self.ready(&component, code_bytes).map(Some)
     }
 
@@ -79,7 +80,7 @@ impl Library {
         origin: Origin,
         bytes: impl Into<Arc<[u8]>> + Send + 'static,
     ) -> Result<Arc<Ready>, Cause> {
-        looked_up("compiler");
+        lookups("compiler").increment(1);
         let bytes = self.checked(digest, bytes).await?;
         let artifact = self
             .compilation
@@ -145,6 +146,7 @@ impl Library {
         Ok(Arc::new(Ready {
             logic,
             own: Own::new(self.slots_each),
+            measures: Measures::default(),
             code_bytes,
         }))
     }
