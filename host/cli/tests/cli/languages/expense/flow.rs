@@ -48,25 +48,21 @@ impl Flow for Expenses {
     type Trigger = Trigger;
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
-        let schema = || {
-            json!({
-                "type": "object",
-                "properties": {
-                    "amount": { "type": "integer" },
-                    "number": { "type": "string" },
-                    "votes": { "type": "integer" },
-                },
-                "required": ["amount", "number"],
-            })
-        };
-        let reply = || {
-            let pages = json!({ "pages": { "type": "integer", "minimum": 1 } });
-            json!({ "type": "object", "properties": pages, "required": ["pages"] })
-        };
+        let pages = || json!({ "type": "object", "properties": { "pages": { "type": "integer", "minimum": 1 } }, "required": ["pages"] });
         Graph::start(Sort)
             .titled("Expense")
             .described("What somebody spent.")
-            .data_schema(schema)
+            .data_schema(|| {
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "amount": { "type": "integer" },
+                        "number": { "type": "string" },
+                        "votes": { "type": "integer" },
+                    },
+                    "required": ["amount", "number"],
+                })
+            })
             .instance_title("Expense {/number}")
             .instance_summary("{/amount} in all")
             .attribute("number", AttributeType::Text)
@@ -91,7 +87,7 @@ impl Flow for Expenses {
                     .comment(CommentRule::Required);
             })
             .wait(Receipts, "Receipts", |s| {
-                s.on(Received, Paid).input(reply);
+                s.on(Received, Paid).input(pages);
                 s.on(Late, Lapsed).fired_by(FiredBy::DEADLINE);
             })
             .terminal(Paid, "PAID")
