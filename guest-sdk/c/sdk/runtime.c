@@ -34,32 +34,21 @@ void *calloc(size_t count, size_t size) {
 void *realloc(void *old, size_t size) {
   if (old == NULL) return malloc(size);
   size_t had = *(size_t *)((unsigned char *)old - ALIGNMENT);
-  return size <= had ? old : memcpy(malloc(size), old, had);
+  if (size <= had) return old;
+  /* Lists grow by one item at a time, so a grown list gets room for more. */
+  return memcpy(malloc(had <= SIZE_MAX / 2 && 2 * had > size ? 2 * had : size), old, had);
 }
 
 void free(void *memory) { (void)memory; }
 void abort(void) { __builtin_trap(); }
 
-void *memcpy(void *to, const void *from, size_t size) {
-  unsigned char *target = to;
-  const unsigned char *source = from;
-  while (size--) *target++ = *source++;
-  return to;
-}
-
-void *memmove(void *to, const void *from, size_t size) {
-  unsigned char *target = to;
-  const unsigned char *source = from;
-  if (target <= source) return memcpy(to, from, size);
-  while (size--) target[size] = source[size];
-  return to;
-}
-
-void *memset(void *memory, int byte, size_t size) {
-  unsigned char *target = memory;
-  while (size--) *target++ = (unsigned char)byte;
-  return memory;
-}
+/* `wrkflw plugin build` passes `-mbulk-memory`. With it, each of these is an instruction. Without it, each would call itself. */
+#ifndef __wasm_bulk_memory__
+#error "compile with -mbulk-memory"
+#endif
+void *memcpy(void *to, const void *from, size_t size) { return __builtin_memcpy(to, from, size); }
+void *memmove(void *to, const void *from, size_t size) { return __builtin_memmove(to, from, size); }
+void *memset(void *memory, int byte, size_t size) { return __builtin_memset(memory, byte, size); }
 
 int memcmp(const void *one, const void *other, size_t size) {
   const unsigned char *a = one, *b = other;

@@ -23,6 +23,7 @@ impl Tools<'_> {
             "--target=wasm32-unknown-unknown",
             "-std=c17",
             "-O2",
+            "-mbulk-memory",
             "-nostdlib",
         ]);
         clang.args(["-Wall", "-Wextra", "-Werror=implicit-function-declaration"]);
@@ -32,10 +33,7 @@ impl Tools<'_> {
             "-Wl,--export-dynamic",
             "-Wl,--gc-sections",
         ]);
-        clang.args([
-            &format!("-Wl,{STACK}"),
-            "-Wl,--stack-first",
-        ]);
+        clang.args([&format!("-Wl,{STACK}"), "-Wl,--stack-first"]);
         clang.arg("-o").arg(&module);
         clang.args(sources(&folder.join("src"))?);
         clang.args(sources(&folder.join("sdk"))?);
