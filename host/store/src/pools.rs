@@ -211,10 +211,11 @@ impl Reader {
 impl Store {
     /// Opens the pools. No connection is made before it is needed.
     pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
-        // JIT compilation costs more than it saves for statements of a millisecond.
+        // JIT compilation costs more than it saves for statements of a millisecond. If a caller goes away during a commit, the library
+        // sends a rollback. PostgreSQL would warn each time if the commit has ended, and keeps its warnings in its own log.
         let options = options(url)?
             .application_name("wrkflw")
-            .options([("jit", "off")]);
+            .options([("jit", "off"), ("client_min_messages", "error")]);
         // The plan of the commit is cached: planning each call halves its throughput. The writer only looks rows up by key,
         // so other kinds of plans are disabled. A plan made for an empty table would scan it until the table is analysed,
         // slower with every row. Joins compare the tenant with that of the joined row, not with a parameter: without
