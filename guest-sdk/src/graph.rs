@@ -249,7 +249,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// A state in which people work: [`Flow::assign`](crate::Flow::assign) says who. Decisions leave it.
+    /// A state in which people work: [`Flow::assign`] says who. Decisions leave it.
     pub fn task<R>(
         self,
         state: S,
@@ -273,7 +273,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.task(state, title, block)
     }
 
-    /// A state that calls a service: [`Flow::call`](crate::Flow::call) says which. The reply leaves it. The transition on failure
+    /// A state that calls a service: [`Flow::call`] says which. The reply leaves it. The transition on failure
     /// is `s.on(…).fired_by(FiredBy::FAILURE)`.
     pub fn service<R>(
         self,
@@ -284,7 +284,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.state(state, title, (StateKind::Service, FiredBy::REPLY), block)
     }
 
-    /// A state without work: the host calls [`Flow::transition`](crate::Flow::transition) at once. The state has one trigger,
+    /// A state without work: the host calls [`Flow::transition`] at once. The state has one trigger,
     /// fired by entry.
     pub fn router<R>(
         self,
@@ -295,7 +295,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.state(state, title, (StateKind::Router, FiredBy::ENTRY), block)
     }
 
-    /// A state that waits for something outside of it: [`Flow::wait`](crate::Flow::wait) says for what. Signals leave it, unless
+    /// A state that waits for something outside of it: [`Flow::wait`] says for what. Signals leave it, unless
     /// [`fired_by`](TransitionBuilder::fired_by) says otherwise.
     pub fn wait<R>(
         self,
