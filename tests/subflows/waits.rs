@@ -103,7 +103,7 @@ impl Waits<'_> {
         took
     }
 
-    /// A claim and a decision.
+    /// A decision, which claims its task.
     pub(super) async fn decision(&self) -> Duration {
         let task = task_of(&shown(self.app, &self.subflow).await);
         let begun = Instant::now();
@@ -114,10 +114,11 @@ impl Waits<'_> {
     }
 
     async fn decide(&self, task: &str) {
-        for (verb, body) in [("claim", json!({})), ("decide", json!({ "outcome": "GO" }))] {
-            let path = format!("/v1/tasks/{task}/{verb}");
-            self.app.post("reviewer", &path, body).await.expect(200);
-        }
+        let (path, body) = (
+            format!("/v1/tasks/{task}/decide"),
+            json!({ "outcome": "GO" }),
+        );
+        self.app.post("reviewer", &path, body).await.expect(200);
     }
 
     async fn back_to_work(&self) {
