@@ -14,7 +14,7 @@ const COMMIT: &str = include_str!("../../host/store/src/commit/commit.sql");
 /// The tenant of the script's rows.
 const TENANT: &str = "1000000";
 /// The evidence of the first review of a small document has about this size.
-const EVIDENCE_BYTES: usize = 1_700;
+const EVIDENCE_BYTES: usize = 1_600;
 const PAYLOAD_BYTES: usize = 320;
 /// Entries of one decision.
 const ENTRIES: u32 = 4;

@@ -93,9 +93,9 @@ fn work<F: Flow>(
     if !drawn.iter().any(|(of, _)| *of == state) {
         drawn.push((state, Graph::of::<F>(&facts.config, state)));
     }
-    let graphs = drawn.iter().filter(|(of, _)| *of == state);
-    let mut found = graphs.filter_map(|(_, graph)| Some((graph, graph.drawn(name)?)));
-    let Some((graph, declared)) = found.next() else {
+    let graph = drawn.iter().find(|(of, _)| *of == state);
+    let declared = graph.and_then(|(_, graph)| Some((graph, graph.drawn(name)?)));
+    let Some((graph, declared)) = declared else {
         return unknown();
     };
     Ok(match declared.kind {

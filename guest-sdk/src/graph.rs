@@ -41,7 +41,7 @@ pub use state::{StateBuilder, TransitionBuilder};
 #[derive(Clone, Debug)]
 pub struct Graph<S, T> {
     definition: Box<Definition>,
-    /// Only this state is drawn, and without schemas. None: all states are.
+    /// The only state that is drawn, without schemas and without the names that the config uses. None: all states are drawn.
     only: Option<&'static str>,
     ways: Vec<Way<S, T>>,
     quorums: Vec<(S, (T, T))>,
@@ -244,8 +244,10 @@ impl<S: States, T: Triggers> Graph<S, T> {
         names: impl IntoIterator<Item = impl Into<String>>,
         kind: impl Fn(String) -> NameUse,
     ) -> Self {
-        let used = names.into_iter().map(|name| kind(name.into()));
-        self.definition.uses.extend(used);
+        if self.only.is_none() {
+            let used = names.into_iter().map(|name| kind(name.into()));
+            self.definition.uses.extend(used);
+        }
         self
     }
 

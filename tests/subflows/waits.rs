@@ -121,15 +121,24 @@ impl Waits<'_> {
         self.app.post("reviewer", &path, body).await.expect(200);
     }
 
+    async fn claim(&self, task: &str) {
+        let path = format!("/v1/tasks/{task}/claim");
+        self.app
+            .post("reviewer", &path, json!({}))
+            .await
+            .expect(200);
+    }
+
     async fn back_to_work(&self) {
         let left = signal(self.app, &self.subflow, "LEAVE", json!({})).await;
         left.expect(200);
     }
 
-    /// The same, until its event is posted and streamed.
+    /// A claim and a decision, until the event of the decision is posted and streamed.
     async fn messages(&mut self) -> [Duration; 3] {
         let task = task_of(&shown(self.app, &self.subflow).await);
         let begun = Instant::now();
+        self.claim(&task).await;
         self.decide(&task).await;
         let decided = begun.elapsed();
         let posted = async {

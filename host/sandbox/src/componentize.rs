@@ -6,9 +6,8 @@ use wit_component::ComponentEncoder;
 
 /// The linker's argument for the stack of a component, which is below its data.
 ///
-/// The default of 1 MiB is what the host clears in place after a call, so the memory behind it would be unmapped and mapped again.
-/// Before Linux 6.7, all of it is cleared, because the host cannot ask which pages were written. A call takes half the time with
-/// 256 KiB there, and as long as before on later systems.
+/// After a call, the host clears up to 1 MiB of memory in place and unmaps the rest. The linker's default stack alone has 1 MiB. Before
+/// Linux 6.7 the host cannot ask which pages were written, so it would clear the whole stack, and unmap the data and the heap.
 pub const STACK: &str = "-zstack-size=262144";
 
 /// Wraps a core module built with the SDK into a component that the host admits.

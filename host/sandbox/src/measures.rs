@@ -1,6 +1,7 @@
 //! The metrics of a component's calls.
 //!
-//! To find two metrics by their names and labels takes 3 us of each call. So the handles of the definition that called last are kept.
+//! A component keeps the handles of the definition that called it last, because finding two metrics by their names and labels took 1.6 %
+//! of the host's processor time.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -97,7 +97,7 @@ impl<T> Running<T> {
     }
 }
 
-/// Runs on the slow pool. Resolves to the end of the call and its processor time, which misses the last poll of a call that began quick.
+/// Runs on the slow pool. Resolves to the end of the call and its processor time, without the last poll of a call that began in the quick pool.
 impl<T> Future for Running<T> {
     type Output = (Ended<T>, Duration);
 

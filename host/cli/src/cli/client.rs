@@ -385,45 +385,43 @@ pub(super) fn segment(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     use super::*;
 
-    #[test]
-    fn only_who_may_not_read_it_is_shown_nothing() {
-        for (status, is_hidden) in [(403, true), (404, true), (409, false), (500, false)] {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-            let address = listener.local_addr().expect("its address");
-            let serving = std::thread::spawn(move || {
-                let (mut connection, _) = listener.accept().expect("a connection");
-                let asked = connection.read(&mut [0; 1024]).expect("a request");
-                assert!(asked > 0);
-                let body = r#"{"code":"any"}"#;
-                let length = body.len();
-                let answer =
-                    format!("HTTP/1.1 {status} Any\r\ncontent-length: {length}\r\n\r\n{body}");
-                connection.write_all(answer.as_bytes()).expect("it is read");
-            });
-            let client = Client::new(&format!("http://{address}"), None).expect("a client");
-            let found = client.get_if_permitted("/");
-            serving.join().expect("it serves");
-            assert_eq!(found.ok(), is_hidden.then_some(None), "{status}");
-        }
-    }
-
-    #[test]
-    fn a_stream_that_is_silent_for_too_long_is_broken() {
+    /// A server that answers one request with this text. The connection is open until the thread is joined.
+    fn serving(answer: String) -> (String, std::thread::JoinHandle<TcpStream>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("its address");
         let serving = std::thread::spawn(move || {
             let (mut connection, _) = listener.accept().expect("a connection");
             let asked = connection.read(&mut [0; 1024]).expect("a request");
             assert!(asked > 0);
-            let head = b"HTTP/1.1 200 OK\r\n\r\nid: 1\n";
-            connection.write_all(head).expect("it is read");
+            connection.write_all(answer.as_bytes()).expect("it is read");
             connection
         });
-        let mut client = Client::new(&format!("http://{address}"), None).expect("a client");
+        (format!("http://{address}"), serving)
+    }
+
+    #[test]
+    fn only_a_refusal_to_read_is_hidden() {
+        for (status, is_hidden) in [(403, true), (404, true), (409, false), (500, false)] {
+            let body = r#"{"code":"any"}"#;
+            let length = body.len();
+            let (url, serving) = serving(format!(
+                "HTTP/1.1 {status} Any\r\ncontent-length: {length}\r\n\r\n{body}"
+            ));
+            let client = Client::new(&url, None).expect("a client");
+            let found = client.get_if_permitted("/");
+            drop(serving.join().expect("it serves"));
+            assert_eq!(found.ok(), is_hidden.then_some(None), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_silent_for_too_long_is_broken() {
+        let (url, serving) = serving("HTTP/1.1 200 OK\r\n\r\nid: 1\n".into());
+        let mut client = Client::new(&url, None).expect("a client");
         client.silence_max = Duration::from_millis(100);
         let mut stream = client.stream("/", &[], None).expect("a stream");
         let read = stream.read_to_string(&mut String::new());
