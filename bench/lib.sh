@@ -70,7 +70,7 @@ await_quiet() {
 # Waits until checkpoints contain all entries. The checkpointer takes some at a time.
 await_checkpoints() {
   for _ in $(seq 1200); do
-    if [ "$(psql -Atq "$url" -c 'select (select count(*) from audit_leaf) >= (select count(*) from audit_entry)')" = t ]; then return; fi
+    if [ "$(psql -Atq "$url" -c 'select (select coalesce(sum(leaves_in(digests)), 0) from audit_leaf) >= (select count(*) from audit_entry)')" = t ]; then return; fi
     sleep 0.5
   done
   echo "the checkpoints did not catch up within ten minutes" >&2

@@ -382,6 +382,18 @@ begin
     raise unique_violation using message = 'some of the idempotency keys of one change are another command''s';
 end $$;
 
+CREATE FUNCTION public.leaves_in(digests bytea) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$ select least(greatest((octet_length($1) + 31) / 32, 1), 61) $_$;
+
+CREATE FUNCTION public.leaves_of_run(leaf bigint, seq bigint, digests bytea) RETURNS TABLE(leaf bigint, seq bigint, digest bytea)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+    select case when $1 > 9223372036854775000 then $1 else $1 + n end, case when $2 > 9223372036854775000 then $2 else $2 + n end,
+        substring($3 from 32 * n::int + 1 for 32)
+    from generate_series(0, leaves_in($3) - 1) n
+$_$;
+
 CREATE FUNCTION public.mark_access_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -406,6 +418,10 @@ CREATE FUNCTION public.refuse_change() RETURNS trigger
 begin
     raise exception '% rows are never changed or deleted', tg_table_name using errcode = 'restrict_violation';
 end $$;
+
+CREATE FUNCTION public.run_end(first bigint, digests bytea) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$ select case when $1 > 9223372036854775000 then $1 else $1 + leaves_in($2) end $_$;
 
 CREATE FUNCTION public.server_here() RETURNS text
     LANGUAGE sql
@@ -577,7 +593,7 @@ CREATE TABLE public.audit_leaf (
     stream_kind text NOT NULL,
     stream_id uuid NOT NULL,
     seq bigint NOT NULL,
-    digest bytea NOT NULL
+    digests bytea NOT NULL
 );
 
 CREATE TABLE public.audit_stream (
@@ -1304,7 +1320,7 @@ CREATE INDEX audit_entry_discarded ON public.audit_entry USING btree (tenant_id,
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_messages ON public.audit_entry USING btree (tenant_id, stream_id, type, seq) WHERE ((stream_kind = 'instance'::text) AND (type = ANY (ARRAY['FLOW_COMMENTED'::text, 'SIGNAL_RECEIVED'::text])));
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
-CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX audit_entry_pos ON public.audit_entry USING btree (((pos + 0)));
 CREATE INDEX audit_entry_retitled ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_RETITLED'::text));
 CREATE UNIQUE INDEX audit_leaf_by_entry ON public.audit_leaf USING btree (tenant_id, stream_kind, stream_id, seq);
 CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operation_id, lease_until) WHERE (result IS NULL);
@@ -1355,7 +1371,7 @@ CREATE INDEX reassessment_unclaimed ON public.reassessment USING btree (tenant_i
 CREATE INDEX refused_attempt_by_code ON public.refused_attempt USING btree (tenant_id, code, occurred_at, id);
 CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);
 CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
-CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX refused_attempt_pos ON public.refused_attempt USING btree (pos);
 CREATE INDEX series_point_age ON public.series_point USING btree (minutes, at);
 CREATE INDEX session_by_expiry ON public.session USING btree (expires_at);
 CREATE INDEX session_by_person ON public.session USING btree (person, tenant_id, id);
@@ -1652,8 +1668,17 @@ REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text,
 GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.keys_taken_in_part() TO wrkflw_writer;
+REVOKE ALL ON FUNCTION public.leaves_in(digests bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.leaves_in(digests bytea) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.leaves_in(digests bytea) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.leaves_of_run(leaf bigint, seq bigint, digests bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.leaves_of_run(leaf bigint, seq bigint, digests bytea) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.leaves_of_run(leaf bigint, seq bigint, digests bytea) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.run_end(first bigint, digests bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.run_end(first bigint, digests bytea) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.run_end(first bigint, digests bytea) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) TO wrkflw_writer;
 GRANT ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) TO wrkflw_reader;

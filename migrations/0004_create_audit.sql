@@ -51,8 +51,10 @@ create index audit_entry_messages on audit_entry (tenant_id, stream_id, type, se
 -- Finds the events that operators discarded.
 create index audit_entry_discarded on audit_entry (tenant_id, seq)
     where stream_kind = 'operation' and type = 'DEAD_LETTER_DISCARDED';
--- Finds new entries. Positions grow with the table, so a BRIN index is enough, and costs a command almost nothing.
-create index audit_entry_pos on audit_entry using brin (pos) with (pages_per_range = 16, autosummarize = on);
+-- Finds new entries. A BRIN index would cost a command less, but a look for new entries would read all that autovacuum has not
+-- summarised yet. The sum keeps the index out of the plans of other queries: readers of the feed compare positions, too, but in the
+-- order of the index above.
+create index audit_entry_pos on audit_entry ((pos + 0));
 create trigger audit_entry_append_only before update or delete or truncate on audit_entry
     for each statement execute function refuse_change();
 -- These texts are long enough to be compressed. lz4 is faster, if the server has it.
@@ -98,24 +100,43 @@ create index refused_attempt_by_code on refused_attempt (tenant_id, code, occurr
 -- For compliance reports, which read a period of time. The table grows in about the order of time, so a BRIN index is enough,
 -- and costs an insert almost nothing.
 create index refused_attempt_period on refused_attempt using brin (occurred_at) with (pages_per_range = 32, autosummarize = on);
-create index refused_attempt_pos on refused_attempt using brin (pos) with (pages_per_range = 16, autosummarize = on);
+create index refused_attempt_pos on refused_attempt (pos);
 create trigger refused_attempt_append_only before update or delete or truncate on refused_attempt
     for each statement execute function refuse_change();
 
 -- The leaves of the Merkle tree of each tenant's audit, over which checkpoints are signed. One host at a time adds them;
--- commands do not write them. A leaf has the entry and the digest that the entry had when it became a leaf.
+-- commands do not write them. A row has a run of leaves whose entries follow each other in one stream, as those of a command do.
+-- A leaf has the entry and the digest that the entry had when it became a leaf.
 create table audit_leaf (
     tenant_id int not null,
-    -- From 0, without gaps.
+    -- The number of the first leaf of the run. Leaves are numbered from 0, without gaps.
     leaf bigint not null,
-    -- The kind of the entry's stream, or `refused` for a refused attempt.
+    -- The kind of the entries' stream, or `refused` for a refused attempt.
     stream_kind text not null,
     stream_id uuid not null,
+    -- The number of the first entry.
     seq bigint not null,
-    digest bytea not null,
+    -- SHA-256, 32 bytes for each leaf.
+    digests bytea not null,
     primary key (tenant_id, leaf)
 );
 create unique index audit_leaf_by_entry on audit_leaf (tenant_id, stream_kind, stream_id, seq);
+-- The number of leaves of a run. Hosts write runs of 1 to 60 leaves. A run without a whole digest has one, too, and a longer run has
+-- 61, so that both fail verification.
+create function leaves_in(digests bytea) returns bigint language sql immutable parallel safe
+as $$ select least(greatest((octet_length($1) + 31) / 32, 1), 61) $$;
+-- The number behind a run that begins with `first`. Numbers near the largest stand still.
+create function run_end(first bigint, digests bytea) returns bigint language sql immutable parallel safe
+as $$ select case when $1 > 9223372036854775000 then $1 else $1 + leaves_in($2) end $$;
+create function leaves_of_run(leaf bigint, seq bigint, digests bytea) returns table (leaf bigint, seq bigint, digest bytea)
+    language sql immutable parallel safe
+as $$
+    select case when $1 > 9223372036854775000 then $1 else $1 + n end, case when $2 > 9223372036854775000 then $2 else $2 + n end,
+        substring($3 from 32 * n::int + 1 for 32)
+    from generate_series(0, leaves_in($3) - 1) n
+$$;
+revoke execute on function leaves_in, run_end, leaves_of_run from public;
+grant execute on function leaves_in, run_end, leaves_of_run to wrkflw_writer, wrkflw_reader;
 create trigger audit_leaf_append_only before update or delete or truncate on audit_leaf
     for each statement execute function refuse_change();
 

@@ -53,7 +53,7 @@ pub(super) async fn furnish(world: &World) {
         select tenant_id, id, '1', now(), id from instance;
         insert into signal_inbox (tenant_id, id, correlation, signal_id, trigger, input, sender, received_at)
         select tenant_id, id, 'order 7', id, 'PAID', '{}', '{\"id\":\"author\",\"roles\":[]}', now() from instance;
-        insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
+        insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digests)
         select tenant_id, row_number() over (order by pos) - 1, stream_kind, stream_id, seq, hash from audit_entry;
         insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)
         select id, 1, 1, '', '', '2025-01-01', 'k1', '', '' from tenant where name = 'default';

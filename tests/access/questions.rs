@@ -61,7 +61,6 @@ pub(super) const FAR: &[&str] = &[
     "select e.place as \"place!\", m.type as \"kind!\", m.payload as \"payload!\"",
     "select id, attempts, last_error, greatest(due_at, lease_until) as \"next_at!: Time\" from job",
     "select reltuples >= 10000 as",
-    "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
     "with taken as (",
     "select seq from audit_entry\n            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3",
 ];

@@ -356,7 +356,7 @@ async fn entries_after_the_last_checkpoint_need_no_proof() {
 #[tokio::test]
 async fn an_export_whose_proofs_lack_a_leaf_fails() {
     let (app, _, id) = history().await;
-    behind(&app, "delete from audit_leaf where leaf = 1").await;
+    behind(&app, "delete from audit_leaf where leaf = 0").await;
     let exporter = Exporter::new(app.engine.reader(), false, |_| Ok(()));
     let now = app.engine.clock().now();
     let error = exporter.run(None, &Which::One(id), now).await;

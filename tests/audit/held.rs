@@ -10,7 +10,7 @@ use super::verify::{approved, behind};
 use crate::support::app::TestApp;
 
 /// The leaves of all tenants but the first.
-const OTHERS: &str = "select count(*) from audit_leaf where tenant_id <> 1";
+const OTHERS: &str = "select sum(leaves_in(digests))::bigint from audit_leaf where tenant_id <> 1";
 
 /// Inserts refused attempts of a tenant.
 async fn refused(app: &TestApp, tenant: &str, count: u32) {
@@ -44,7 +44,9 @@ async fn a_changed_tree_is_not_signed() {
     sign(&app.engine, &keys).await;
     let kept = "create table kept_one as select * from checkpoint where tenant_id = 1";
     behind(&app, kept).await;
-    let own = "select count(*) from audit_leaf where tenant_id = 1";
+    let kept = "create table kept_leaves as select * from audit_leaf where tenant_id = 1";
+    behind(&app, kept).await;
+    let own = "select count(*) from audit_leaf where tenant_id = 1 and seq >= 0";
     let (before, mut at_others) = (count(&app, own).await, count(&app, OTHERS).await);
     let signer = checkpointer(&app.engine, &keys);
     for change in [
@@ -53,9 +55,14 @@ async fn a_changed_tree_is_not_signed() {
         "update checkpoint set key_id = 'gone' where tenant_id = 1",
         "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier) where tenant_id = 1",
         "delete from checkpoint where tenant_id = 1",
+        // Leaves behind the tree: a digest of the last run, a run without a digest, and one with the largest number.
+        "update audit_leaf set digests = digests || sha256('') where leaf = (select max(leaf) from audit_leaf where tenant_id = 1)
+            and tenant_id = 1",
+        "insert into audit_leaf select 1, max(size), 'instance', gen_random_uuid(), -1, '' from kept_one",
+        "insert into audit_leaf values (1, 9223372036854775807, 'instance', gen_random_uuid(), -1, sha256(''))",
     ] {
-        let whole =
-            "delete from checkpoint where tenant_id = 1; insert into checkpoint table kept_one";
+        let whole = "delete from checkpoint where tenant_id = 1; insert into checkpoint table kept_one;
+            delete from audit_leaf where tenant_id = 1; insert into audit_leaf table kept_leaves";
         behind(&app, &format!("{whole}; {change}")).await;
         app.started(&format!("doc-{}", wrkflw_runtime::clock::new_id()))
             .await;
@@ -67,6 +74,8 @@ async fn a_changed_tree_is_not_signed() {
         assert!(matches!(look, Look::Signed { held: 1, .. }), "{look:?}");
         assert_eq!(count(&app, own).await, before, "{change}");
     }
+    let whole = "delete from audit_leaf where tenant_id = 1; insert into audit_leaf table kept_leaves; delete from checkpoint where tenant_id = 1";
+    behind(&app, whole).await;
     // More than one pass adds.
     refused(&app, "default", 12_000).await;
     refused(&app, "other", 1).await;
@@ -93,7 +102,7 @@ async fn a_changed_tree_is_not_signed() {
     let (tally, findings) = verify(&app, &keys, &[]).await;
     assert_eq!(findings, []);
     // A refused attempt is a leaf, but no entry.
-    assert_eq!(tally.leaves, tally.entries + 12_006);
+    assert_eq!(tally.leaves, tally.entries + 12_009);
     let held = "select count(*) from tenant where checkpoint_pos is not null";
     assert_eq!(count(&app, held).await, 0);
 }
@@ -110,7 +119,7 @@ async fn a_missing_key_delays_no_other_tenant() {
     let renamed = "update checkpoint set key_id = 'gone' where tenant_id = 1";
     behind(&app, renamed).await;
     refused(&app, "default", 1).await;
-    let own = "select count(*) from audit_leaf where tenant_id = 1";
+    let own = "select sum(leaves_in(digests))::bigint from audit_leaf where tenant_id = 1";
     let (before, at_others) = (count(&app, own).await, count(&app, OTHERS).await);
     let host = checkpointer(&app.engine, &keys);
     let deadline = Instant::now() + SETTLES_WITHIN;

@@ -22,6 +22,11 @@ pub(super) const TABLES: [&str; 7] = [
     "refused_attempt",
 ];
 
+/// Stores each leaf in a row of its own, so that a change of a row concerns one leaf.
+const ONE_A_ROW: &str = "with run as (delete from audit_leaf returning *)
+    insert into audit_leaf select r.tenant_id, l.leaf, r.stream_kind, r.stream_id, l.seq, l.digest
+    from run r cross join lateral leaves_of_run(r.leaf, r.seq, r.digests) l";
+
 /// A row to change, and what the report must name: the kind and id of a stream, and an entry.
 struct Victim {
     table: &'static str,
@@ -51,6 +56,7 @@ async fn history() -> (TestApp, String) {
     sign(&app.engine, &keys).await;
     approved(&app, "doc-3").await;
     sign(&app.engine, &keys).await;
+    behind(&app, ONE_A_ROW).await;
     for table in TABLES {
         behind(&app, &format!("create table kept_{table} as table {table}")).await;
     }
@@ -251,6 +257,75 @@ async fn deleted_and_swapped_rows_are_found_and_named() {
         found(&app, &change, &victim).await;
         restore(&app, victim.table).await;
     }
+}
+
+/// Leaves of consecutive entries share a row.
+#[tokio::test]
+async fn a_changed_run_of_leaves_is_found() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let id = approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    let longest = "select max(leaves_in(digests))::text from audit_leaf";
+    let longest: u64 = text(&app, longest).await.parse().expect("a number");
+    assert!(longest > 3, "{longest} leaves");
+    behind(&app, "create table kept_audit_leaf as table audit_leaf").await;
+    for digests in [
+        "substring(digests for octet_length(digests) - 32)",
+        "substring(digests for octet_length(digests) - 1)",
+        "substring(digests from 33)",
+        "substring(digests from 33) || substring(digests for 32)",
+        "digests || substring(digests for 32)",
+        r"digests || '\x00'",
+        r"'\x'",
+    ] {
+        let change = format!("update audit_leaf set digests = {digests} where stream_id = '{id}'");
+        behind(&app, &change).await;
+        for which in [Which::One(id), Which::All] {
+            let (_, findings) = super::verify::verify(&app, None, None, &which).await;
+            let is_named = findings.iter().any(|finding| finding.id == id.0);
+            assert!(is_named, "{digests}, {which:?}: {findings:#?}");
+        }
+        assert_ne!(verify(&app, &keys, &[]).await.1, [], "{digests}");
+        restore(&app, "audit_leaf").await;
+    }
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
+}
+
+/// Runs that overlap others, that are far behind the last one, or whose numbers cannot be.
+#[tokio::test]
+async fn an_added_run_of_leaves_is_found() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let id = approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    behind(&app, ONE_A_ROW).await;
+    behind(&app, "create table kept_audit_leaf as table audit_leaf").await;
+    let size = text(&app, "select max(size)::text from checkpoint").await;
+    let joined = "update audit_leaf set digests = digests || (select digests from audit_leaf where leaf = 2) where leaf = 1;
+        delete from audit_leaf where leaf = 2";
+    for (leaf, seq, digests) in [
+        ("2", "1000", "sha256('')"),
+        ("6000", "1000", "sha256('')"),
+        ("9223372036854775807", "1000", "sha256('')"),
+        (size.as_str(), "1000", "''"),
+        (
+            size.as_str(),
+            "9223372036854775807",
+            "sha256('') || sha256('')",
+        ),
+    ] {
+        behind(&app, joined).await;
+        let values = format!("1, {leaf}, 'instance', '{id}', {seq}, {digests}");
+        behind(&app, &format!("insert into audit_leaf values ({values})")).await;
+        let (_, findings) = verify(&app, &keys, &[]).await;
+        let of_tree = |finding: &Finding| ["leaf_gap", "checkpoint_end"].contains(&finding.code);
+        assert!(findings.iter().any(of_tree), "{values}: {findings:#?}");
+        let (_, findings) = super::verify::verify(&app, None, None, &Which::One(id)).await;
+        assert_ne!(findings, [], "{values}");
+        restore(&app, "audit_leaf").await;
+    }
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
 }
 
 /// Entries that are not leaves yet do not need one.

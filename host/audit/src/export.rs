@@ -177,7 +177,9 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         let (mut after, mut number) = (-1, 0);
         loop {
             let page = snapshot.leaves(after, ROWS_MAX).await?;
-            let upto = page.last().map_or(size, |last| last.leaf + 1);
+            let upto = page.last().map_or(size, |last| last.leaf.saturating_add(1));
+            after = page.last().map_or(after, |last| last.run.0);
+            let is_end = page.is_empty();
             let mut leaves = page.into_iter().peekable();
             let mut more = true;
             while more {
@@ -195,13 +197,10 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
                     self.line(&Line::Checkpoint(row.checkpoint))?;
                 }
             }
-            let mut last = None;
             for leaf in leaves {
-                last = Some(leaf.leaf);
                 self.leaf(leaf)?;
             }
-            after = last.map_or(upto.cast_signed() - 1, u64::cast_signed);
-            if upto >= size {
+            if is_end {
                 return Ok(());
             }
         }
@@ -242,15 +241,16 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         }
         by_entry.retain(|_, leaf| *leaf < size);
         let mut prover = proof::Prover::new(size, by_entry.values().copied());
-        let mut next = 0;
+        let (mut after, mut next) = (-1, 0);
         while next < size {
-            let page = snapshot.leaves(next.cast_signed() - 1, ROWS_MAX).await?;
-            if page.first().is_none_or(|first| first.leaf != next) {
-                break;
-            }
-            for leaf in page.iter().take_while(|leaf| leaf.leaf < size) {
-                prover.push(merkle::leaf(&leaf.digest));
-                next = leaf.leaf + 1;
+            let page = snapshot.leaves(after, ROWS_MAX).await?;
+            let Some(last) = page.last() else { break };
+            after = last.run.0;
+            for leaf in &page {
+                if leaf.leaf == next && next < size {
+                    prover.push(merkle::leaf(&leaf.digest));
+                    next += 1;
+                }
             }
         }
         let Some((_, proofs)) = prover.end() else {
@@ -279,7 +279,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             let Some(last) = page.last() else {
                 return Ok(());
             };
-            after = last.seq.cast_signed();
+            after = last.run.1;
             by_entry.extend(page.iter().map(|leaf| ((leaf.id, leaf.seq), leaf.leaf)));
             if by_entry.len() > PROOFS_MAX {
                 let detail = format!(

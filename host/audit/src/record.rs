@@ -143,17 +143,17 @@ pub trait Leaves: Reading + Send {
         tenant: &str,
     ) -> impl Future<Output = Result<Option<CheckpointRow>, Self::Error>> + Send;
 
-    /// The number of leaves: one more than the number of the last one.
+    /// The number of leaves: the end of the last row.
     fn leaves_logged(&mut self) -> impl Future<Output = Result<u64, Self::Error>> + Send;
 
-    /// Leaves after the number `after`.
+    /// The leaves of at most `limit` rows whose first leaf has a number after `after`.
     fn leaves(
         &mut self,
         after: i64,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<LeafRow>, Self::Error>> + Send;
 
-    /// Leaves of one stream whose entries come after `after`.
+    /// The leaves of at most `limit` rows of one stream whose first entry comes after `after`.
     fn leaves_of(
         &mut self,
         kind: &str,

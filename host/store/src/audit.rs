@@ -85,6 +85,7 @@ impl AuditFilter {
             (begin..end, (begin > first).then_some(begin))
         } else {
             let begin = after.map_or(first, |after| after.saturating_add(1));
+            let begin = begin.min(last.saturating_add(1));
             let end = begin.saturating_add(SCANNED_MAX);
             (begin..end, (end <= last).then_some(end - 1))
         }
@@ -202,17 +203,39 @@ impl Reader {
         let first = first_leaf(&mut connection, tenant, bound).await?;
         // Read before the rows, so that all rows up to the last leaf, and all that the checkpoint covers, are among these.
         let last = sqlx::query!(
-            r#"select (select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1) as "leaf?",
+            r#"select (select run_end(leaf, digests) from audit_leaf where tenant_id = $1 order by leaf desc limit 1) as "end?",
                 (select signed_at from checkpoint where tenant_id = $1 order by number desc limit 1) as "signed_at?: Time""#,
             tenant.0
         )
         .fetch_one(&mut connection)
         .await?;
-        let (span, stopped) = filter.span(leaf, first, last.leaf.unwrap_or(-1));
-        // Two parts, as above.
-        let rows = sqlx::query_as!(
+        let (span, stopped) = filter.span(leaf, first, last.end.unwrap_or(0) - 1);
+        let rows = placed(&mut connection, tenant, filter, span, limit).await?;
+        let all = rows.first().map_or(0, |row| row.all);
+        let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
+        let page = AuditPage::of(rows, all, limit, stopped, |row| row.leaf);
+        Ok((page, last.signed_at.map(|at| at.0)))
+    }
+}
+
+/// The entries with these leaves that pass the filter: at most one more than `limit`.
+async fn placed(
+    connection: &mut Limited,
+    tenant: TenantId,
+    filter: &AuditFilter,
+    span: Range<i64>,
+    limit: u32,
+) -> Result<Vec<Placed>, StoreError> {
+    // One of the two parts returns nothing, as in the audit of an instance.
+    let rows = sqlx::query_as!(
             Placed,
-            r#"select leaf as "leaf!", stream_kind as "stream_kind!", stream_id as "stream_id!", seq as "seq!", id as "id!",
+            r#"with begin as materialized (
+                -- The run with the first of the leaves.
+                select coalesce((
+                    select leaf from audit_leaf where tenant_id = $1 and leaf <= $2 order by leaf desc limit 1
+                ), $2) as leaf
+            )
+            select leaf as "leaf!", stream_kind as "stream_kind!", stream_id as "stream_id!", seq as "seq!", id as "id!",
                 type as "kind!", revision as "revision!", command_id as "command_id!", actor, task_id,
                 payload as "payload!", evidence, salt as "salt!", occurred_at as "at!: Time", hash as "hash!", event_seq,
                 of_all as "all!"
@@ -222,25 +245,35 @@ impl Reader {
                         order by place rows between unbounded preceding and 1 preceding
                     ), 0) as before
                 from (
-                    (select l.leaf as place, l.leaf, e.*
-                    from audit_leaf l
-                    join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
-                        and e.stream_id = l.stream_id and e.seq = l.seq
-                    where not $4 and l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
-                      and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
-                      and ($7::timestamptz is null or e.occurred_at >= $7)
-                      and ($8::timestamptz is null or e.occurred_at < $8)
-                    order by l.leaf limit $9)
+                    (select e.leaf as place, e.*
+                    from audit_leaf r
+                    cross join lateral (
+                        select r.leaf + (e.seq - r.seq) as leaf, e.* from audit_entry e
+                        where e.tenant_id = r.tenant_id and e.stream_kind = r.stream_kind and e.stream_id = r.stream_id
+                          and e.seq >= r.seq and e.seq < run_end(r.seq, r.digests)
+                          and e.seq - r.seq >= $2 - r.leaf and e.seq - r.seq < $3 - r.leaf
+                          and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
+                          and ($7::timestamptz is null or e.occurred_at >= $7)
+                          and ($8::timestamptz is null or e.occurred_at < $8)
+                        offset 0
+                    ) e
+                    where not $4 and r.tenant_id = $1 and r.leaf >= (select leaf from begin) and r.leaf < $3
+                    order by r.leaf, e.leaf limit $9)
                     union all
-                    (select -l.leaf as place, l.leaf, e.*
-                    from audit_leaf l
-                    join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
-                        and e.stream_id = l.stream_id and e.seq = l.seq
-                    where $4 and l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
-                      and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
-                      and ($7::timestamptz is null or e.occurred_at >= $7)
-                      and ($8::timestamptz is null or e.occurred_at < $8)
-                    order by l.leaf desc limit $9)
+                    (select -e.leaf as place, e.*
+                    from audit_leaf r
+                    cross join lateral (
+                        select r.leaf + (e.seq - r.seq) as leaf, e.* from audit_entry e
+                        where e.tenant_id = r.tenant_id and e.stream_kind = r.stream_kind and e.stream_id = r.stream_id
+                          and e.seq >= r.seq and e.seq < run_end(r.seq, r.digests)
+                          and e.seq - r.seq >= $2 - r.leaf and e.seq - r.seq < $3 - r.leaf
+                          and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
+                          and ($7::timestamptz is null or e.occurred_at >= $7)
+                          and ($8::timestamptz is null or e.occurred_at < $8)
+                        offset 0
+                    ) e
+                    where $4 and r.tenant_id = $1 and r.leaf >= (select leaf from begin) and r.leaf < $3
+                    order by r.leaf desc, e.leaf desc limit $9)
                 ) e
             ) e
             where before < $10
@@ -256,13 +289,9 @@ impl Reader {
             i64::from(limit) + 1,
             PAGE_BYTES_MAX
         )
-        .fetch_all(&mut connection)
+        .fetch_all(connection)
         .await?;
-        let all = rows.first().map_or(0, |row| row.all);
-        let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
-        let page = AuditPage::of(rows, all, limit, stopped, |row| row.leaf);
-        Ok((page, last.signed_at.map(|at| at.0)))
-    }
+    Ok(rows)
 }
 
 /// No entry from this moment on has a smaller leaf.

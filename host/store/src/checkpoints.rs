@@ -26,6 +26,9 @@ use wrkflw_core::merkle::Hash;
 /// Positions that one commit adds.
 pub const POSITIONS_MAX: i64 = 10_000;
 
+/// Limit of the leaves of one row. PostgreSQL stores the digests of a row with more than 2000 bytes apart (TOAST).
+const RUN_LEAVES_MAX: u64 = 60;
+
 /// The instance id of events about a tenant as a whole.
 pub const NOBODY: Uuid = Uuid::nil();
 /// The outbox partition of this id.
@@ -40,6 +43,48 @@ pub struct NewLeaf {
     pub seq: u64,
     pub pos: i64,
     pub digest: Hash,
+}
+
+/// Consecutive leaves whose entries follow each other in one stream. They share a row.
+struct Run<'a> {
+    /// The place of its first leaf among the new ones.
+    offset: u64,
+    first: &'a NewLeaf,
+    digests: Vec<u8>,
+}
+
+impl Run<'_> {
+    /// The number of its leaves.
+    fn len(&self) -> u64 {
+        (self.digests.len() / size_of::<Hash>()) as u64
+    }
+
+    fn takes(&self, leaf: &NewLeaf) -> bool {
+        // Numbers that no host would give may be anything.
+        let next = self
+            .first
+            .seq
+            .cast_signed()
+            .checked_add_unsigned(self.len());
+        self.len() < RUN_LEAVES_MAX
+            && (&leaf.kind, leaf.id) == (&self.first.kind, self.first.id)
+            && next == Some(leaf.seq.cast_signed())
+    }
+}
+
+fn runs(leaves: &[NewLeaf]) -> Vec<Run<'_>> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for (offset, leaf) in (0..).zip(leaves) {
+        match runs.last_mut() {
+            Some(run) if run.takes(leaf) => run.digests.extend(leaf.digest),
+            _ => runs.push(Run {
+                offset,
+                first: leaf,
+                digests: leaf.digest.to_vec(),
+            }),
+        }
+    }
+    runs
 }
 
 /// A tenant's name, and its last checkpoint with the frontier of the tree.
@@ -170,7 +215,7 @@ impl Signer {
         transacted(Box::pin(async move {
         let rows = sqlx::query!(
             r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
-            from audit_entry where pos > $1 and pos <= $2"#,
+            from audit_entry where pos + 0 > $1 and pos + 0 <= $2"#,
             from,
             to
         )
@@ -222,9 +267,12 @@ impl Signer {
         .await?;
         let size = row.as_ref().map_or(0, |row| row.size);
         let behind = sqlx::query_scalar!(
-            r#"select exists (select from audit_leaf where tenant_id = $1 and leaf >= $2) as "behind!""#,
+            r#"select exists (
+                select from audit_leaf where tenant_id = $1 and leaf > $3 and (leaf >= $2 or run_end(leaf, digests) > $2)
+            ) as "behind!""#,
             tenant.0,
-            size
+            size,
+            size - RUN_LEAVES_MAX.cast_signed() - 1
         );
         let has_leaves_behind = behind.fetch_one(&mut *self.transaction).await?;
         let checkpoint = row.map(|row| {
@@ -256,23 +304,7 @@ impl Signer {
         (checkpoint, frontier): (&Checkpoint, &[u8]),
     ) -> Result<(), StoreError> {
         transacted(Box::pin(async move {
-        let kinds: Vec<&str> = leaves.iter().map(|leaf| leaf.kind.as_str()).collect();
-        let ids: Vec<Uuid> = leaves.iter().map(|leaf| leaf.id).collect();
-        let numbers: Vec<i64> = leaves.iter().map(|leaf| leaf.seq.cast_signed()).collect();
-        let digests: Vec<&[u8]> = leaves.iter().map(|leaf| leaf.digest.as_slice()).collect();
-        sqlx::query!(
-            "insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
-            select $1, $2 + n.place - 1, n.kind, n.id, n.seq, n.digest
-            from unnest($3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) with ordinality as n (kind, id, seq, digest, place)",
-            tenant.0,
-            first.cast_signed(),
-            &kinds as _,
-            &ids,
-            &numbers,
-            &digests as _
-        )
-        .execute(&mut *self.transaction)
-        .await?;
+        self.add_leaves(tenant, first, leaves).await?;
         sqlx::query!(
             "insert into checkpoint (
                 tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier
@@ -302,6 +334,36 @@ impl Signer {
     })).await
     }
 
+    async fn add_leaves(
+        &mut self,
+        tenant: TenantId,
+        first: u64,
+        leaves: &[NewLeaf],
+    ) -> Result<(), StoreError> {
+        let runs = runs(leaves);
+        let places: Vec<i64> = runs
+            .iter()
+            .map(|run| (first + run.offset).cast_signed())
+            .collect();
+        let kinds: Vec<&str> = runs.iter().map(|run| run.first.kind.as_str()).collect();
+        let ids: Vec<Uuid> = runs.iter().map(|run| run.first.id).collect();
+        let numbers: Vec<i64> = runs.iter().map(|run| run.first.seq.cast_signed()).collect();
+        let digests: Vec<&[u8]> = runs.iter().map(|run| run.digests.as_slice()).collect();
+        sqlx::query!(
+            "insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digests)
+            select $1, n.* from unnest($2::bigint[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) n",
+            tenant.0,
+            &places,
+            &kinds as _,
+            &ids,
+            &numbers,
+            &digests as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+
     /// Moves the cursor and commits everything.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         transacted(Box::pin(async move {
@@ -317,5 +379,68 @@ impl Signer {
             Ok(())
         }))
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_entries_of_a_stream_share_a_row_up_to_a_limit() {
+        let leaf = |kind: &str, id: u128, seq| NewLeaf {
+            tenant: TenantId(1),
+            kind: kind.to_owned(),
+            id: Uuid::from_u128(id),
+            seq,
+            pos: 0,
+            digest: [seq.to_le_bytes()[0]; 32],
+        };
+        let (one, two, other) = ("instance", "instance", "directory");
+        let mut leaves = vec![
+            leaf(one, 1, 4),
+            leaf(one, 1, 5),
+            leaf(two, 2, 6),
+            leaf(other, 2, 7),
+            leaf(other, 2, 9),
+            leaf(other, 2, 9),
+            leaf(other, 2, i64::MAX.cast_unsigned()),
+            leaf(other, 2, i64::MIN.cast_unsigned()),
+            leaf(other, 2, u64::MAX),
+            leaf(other, 2, 0),
+        ];
+        leaves.extend(
+            (10..)
+                .take(usize::try_from(RUN_LEAVES_MAX).expect("small") + 1)
+                .map(|seq| leaf(one, 3, seq)),
+        );
+        let found: Vec<_> = runs(&leaves)
+            .iter()
+            .map(|run| (run.offset, run.first.seq, run.len()))
+            .collect();
+        let expected = [
+            (0, 4, 2),
+            (2, 6, 1),
+            (3, 7, 1),
+            (4, 9, 1),
+            (5, 9, 1),
+            (6, i64::MAX.cast_unsigned(), 1),
+            (7, i64::MIN.cast_unsigned(), 1),
+            (8, u64::MAX, 2),
+            (10, 10, RUN_LEAVES_MAX),
+            (10 + RUN_LEAVES_MAX, 10 + RUN_LEAVES_MAX, 1),
+        ];
+        assert_eq!(found, expected);
+        let digests = runs(&leaves)
+            .iter()
+            .flat_map(|run| run.digests.clone())
+            .collect::<Vec<_>>();
+        assert_eq!(
+            digests,
+            leaves
+                .iter()
+                .flat_map(|leaf| leaf.digest)
+                .collect::<Vec<_>>()
+        );
     }
 }

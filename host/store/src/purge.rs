@@ -14,8 +14,8 @@ use super::{Store, StoreError};
 
 /// Limit of the rows of one sweep, so that it holds locks only briefly.
 pub(super) const SWEEP_MAX: i64 = 5_000;
-/// Begins a sweep, or the signing of checkpoints. Other statements of the writer use no bitmap scans, but these need them for the BRIN
-/// indexes by age and by position.
+/// Begins a sweep, or the signing of checkpoints. Other statements of the writer use no bitmap scans, but sweeps need them for the BRIN
+/// indexes by age.
 pub(super) const BEGIN: &str =
     "begin; set local statement_timeout = '8s'; set local enable_bitmapscan = on";
 

@@ -47,7 +47,7 @@ pub(super) const PROVEN: &[&str] = &[
     "audit_entry.traceparent",
     "audit_entry.type",
     "audit_entry.xid",
-    "audit_leaf.digest",
+    "audit_leaf.digests",
     "audit_leaf.leaf",
     "audit_leaf.seq",
     "audit_leaf.stream_id",

@@ -146,6 +146,8 @@ pub struct CheckpointRow {
 /// A leaf as it is stored.
 #[derive(Debug, Clone)]
 pub struct LeafRow {
+    /// The number of the first leaf in its row, and of that leaf's entry.
+    pub run: (i64, i64),
     pub leaf: u64,
     pub kind: String,
     pub id: Uuid,

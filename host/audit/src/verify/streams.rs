@@ -18,8 +18,8 @@ use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::{InstanceId, TenantId};
 
-/// Leaves that are read in one snapshot.
-const LEAVES_MAX: i64 = 5000;
+/// Rows of leaves that are read in one snapshot. Each has 61 leaves at most.
+const ROWS_MAX: i64 = 1000;
 /// Entries without a leaf that are reported one by one.
 const UNLOGGED_MAX: i64 = 1000;
 
@@ -185,12 +185,13 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         let mut checkpoints = Checkpoints::new(tenant, last);
         let mut found = Vec::new();
         let mut after = -1;
-        while after + 1 < logged.cast_signed() {
+        loop {
             let mut snapshot = self.record.snapshot(tenant).await?;
-            let left = logged.cast_signed() - after - 1;
-            let page = snapshot.leaves(after, LEAVES_MAX.min(left)).await?;
-            let Some(row) = page.last() else { break };
-            after = row.leaf.cast_signed();
+            let mut page = snapshot.leaves(after, ROWS_MAX).await?;
+            // Others were added since.
+            page.retain(|leaf| leaf.run.0.cast_unsigned() < logged);
+            let Some(last) = page.last() else { break };
+            after = last.run.0;
             for leaf in &page {
                 checkpoints
                     .due(self.record, name, &mut tree, &mut found)
@@ -235,7 +236,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         loop {
             let mut snapshot = self.record.snapshot(tenant).await?;
             let page = snapshot
-                .leaves_of(kind, instance.0, after, LEAVES_MAX)
+                .leaves_of(kind, instance.0, after, ROWS_MAX)
                 .await?;
             let Some(last) = page.last() else {
                 let of = Some((kind, instance.0));
@@ -244,7 +245,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                 self.found(name, &mut found);
                 return Ok(());
             };
-            after = last.seq.cast_signed();
+            after = last.run.1;
             self.tally.leaves += page.len() as u64;
             let mut found = page.iter().filter_map(of_leaf).collect();
             self.found(name, &mut found);

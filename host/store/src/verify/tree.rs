@@ -11,6 +11,8 @@ use wrkflw_audit::record::rows::{CheckpointRow, LeafRow, Place, Refused, Unlogge
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED};
 
 struct Row {
+    run_leaf: i64,
+    run_seq: i64,
     leaf: i64,
     stream_kind: String,
     stream_id: Uuid,
@@ -30,6 +32,7 @@ impl From<Row> for LeafRow {
             traceparent: row.traceparent,
         });
         LeafRow {
+            run: (row.run_leaf, row.run_seq),
             leaf: row.leaf.cast_unsigned(),
             kind: row.stream_kind,
             id: row.stream_id,
@@ -118,24 +121,31 @@ impl Leaves for Snapshot {
     }
 
     async fn leaves_logged(&mut self) -> Result<u64, StoreError> {
-        let last = sqlx::query_scalar!(
-            "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
+        let last = sqlx::query!(
+            r#"select leaf, leaves_in(digests) as "leaves!" from audit_leaf where tenant_id = $1 order by leaf desc limit 1"#,
             self.tenant.0
         )
         .fetch_optional(&mut *self.transaction)
         .await?;
-        Ok(last.map_or(0, |leaf| leaf.cast_unsigned() + 1))
+        let end = last.map_or(0, |last| i128::from(last.leaf) + i128::from(last.leaves));
+        Ok(u64::try_from(end).unwrap_or(0))
     }
 
     async fn leaves(&mut self, after: i64, limit: i64) -> Result<Vec<LeafRow>, StoreError> {
         let rows = sqlx::query_as!(
             Row,
-            r#"select l.leaf, l.stream_kind, l.stream_id, l.seq, l.digest,
+            r#"select r.leaf as run_leaf, r.seq as run_seq, l.leaf as "leaf!", r.stream_kind, r.stream_id, l.seq as "seq!", l.digest as "digest!",
                 e.hash as "hash?", e.xid::text::bigint as "xid?", e.pos as "pos?", e.traceparent
-            from audit_leaf l
-            left join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
-                and e.stream_id = l.stream_id and e.seq = l.seq
-            where l.tenant_id = $1 and l.leaf > $2 order by l.leaf limit $3"#,
+            from (select * from audit_leaf where tenant_id = $1 and leaf > $2 order by leaf limit $3) r
+            cross join lateral leaves_of_run(r.leaf, r.seq, r.digests) l
+            -- `offset 0`: by the index, however many leaves the planner expects.
+            left join lateral (
+                select e.hash, e.xid, e.pos, e.traceparent from audit_entry e
+                where e.tenant_id = r.tenant_id and e.stream_kind = r.stream_kind and e.stream_id = r.stream_id
+                    and e.seq = l.seq
+                offset 0
+            ) e on true
+            order by r.leaf, l.leaf"#,
             self.tenant.0,
             after,
             limit
@@ -156,13 +166,21 @@ impl Leaves for Snapshot {
     ) -> Result<Vec<LeafRow>, StoreError> {
         let rows = sqlx::query_as!(
             Row,
-            r#"select l.leaf, l.stream_kind, l.stream_id, l.seq, l.digest,
+            r#"select r.leaf as run_leaf, r.seq as run_seq, l.leaf as "leaf!", r.stream_kind, r.stream_id, l.seq as "seq!", l.digest as "digest!",
                 e.hash as "hash?", e.xid::text::bigint as "xid?", e.pos as "pos?", e.traceparent
-            from audit_leaf l
-            left join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
-                and e.stream_id = l.stream_id and e.seq = l.seq
-            where l.tenant_id = $1 and l.stream_kind = $2 and l.stream_id = $3 and l.seq > $4
-            order by l.seq limit $5"#,
+            from (
+                select * from audit_leaf where tenant_id = $1 and stream_kind = $2 and stream_id = $3 and seq > $4
+                order by seq limit $5
+            ) r
+            cross join lateral leaves_of_run(r.leaf, r.seq, r.digests) l
+            -- `offset 0`: by the index, however many leaves the planner expects.
+            left join lateral (
+                select e.hash, e.xid, e.pos, e.traceparent from audit_entry e
+                where e.tenant_id = r.tenant_id and e.stream_kind = r.stream_kind and e.stream_id = r.stream_id
+                    and e.seq = l.seq
+                offset 0
+            ) e on true
+            order by r.seq, l.seq"#,
             self.tenant.0,
             kind,
             id,
@@ -196,8 +214,12 @@ impl Leaves for Snapshot {
             select e.stream_kind as "kind!", e.stream_id as "id!", e.seq as "seq!" from audit_entry e
             where e.tenant_id = $1 and ($4::text is null or (e.stream_kind = $4 and e.stream_id = $5))
                 and e.pos <= (select pos from taken) and not exists (
-                select from audit_leaf l where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind
-                    and l.stream_id = e.stream_id and l.seq = e.seq and l.leaf >= 0)
+                select from (
+                    select l.seq, l.digests from audit_leaf l
+                    where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind and l.stream_id = e.stream_id
+                        and l.seq <= e.seq and l.leaf >= 0
+                    order by l.seq desc limit 1
+                ) r where e.seq < run_end(r.seq, r.digests) or e.seq = r.seq)
             union all
             select $2, r.id, 0 from refused_attempt r
             where r.tenant_id = $1 and $4::text is null and r.pos <= (select pos from taken) and not exists (
