@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
@@ -18,6 +18,7 @@ use wrkflw_store::outbox::Reach;
 
 use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
+use crate::support::plans::explained;
 
 /// The longest time for which transactions of other tests on the same server delay entries.
 pub(super) const SETTLES_WITHIN: Duration = Duration::from_mins(1);
@@ -351,33 +352,9 @@ async fn new_entries_are_found_by_position() {
         .execute(pool)
         .await
         .expect("statistics");
-    let mut connection = pool.acquire().await.expect("a connection");
-    // The settings are those of the transaction of a signing host.
-    for setting in [
-        "plan_cache_mode = force_generic_plan",
-        "enable_seqscan = off",
-        "enable_hashjoin = off",
-        "enable_mergejoin = off",
-        "enable_bitmapscan = on",
-    ] {
-        let set = format!("set {setting}");
-        sqlx::raw_sql(AssertSqlSafe(set))
-            .execute(&mut *connection)
-            .await
-            .expect(setting);
-    }
-    let prepare = "prepare unread (bigint, bigint) as select tenant_id, stream_kind, stream_id, seq, hash, xid, pos, traceparent
-        from audit_entry where pos + 0 > $1 and pos + 0 <= $2";
-    sqlx::raw_sql(prepare)
-        .execute(&mut *connection)
-        .await
-        .expect("a statement");
-    let explain = "explain (analyze, buffers, format json) execute unread (50000, 50100)";
-    let plan: Value = sqlx::query_scalar(explain)
-        .fetch_one(&mut *connection)
-        .await
-        .expect("a plan");
-    let (text, node) = (plan.to_string(), &plan[0]["Plan"]);
+    let begin = "select tenant_id, stream_kind, stream_id, seq, hash, xid";
+    let node = explained(&app.database, begin, "(50000, 50100)").await;
+    let text = node.to_string();
     assert!(text.contains("audit_entry_pos"), "{text}");
     // A plan that is disabled costs 1e10 more up to PostgreSQL 17, and is marked from 18 on.
     let cost = node["Total Cost"].as_f64().expect("a cost");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use serde_json::json;
 use wrkflw_engine::checkpoint::{Checkpointer, Look};
 
 use super::checkpoints::{SETTLES_WITHIN, checkpointer, count, keys, sign, verify};
@@ -54,6 +55,7 @@ async fn a_changed_tree_is_not_signed() {
         "update checkpoint set root = sha256(root) where tenant_id = 1",
         "update checkpoint set key_id = 'gone' where tenant_id = 1",
         "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier) where tenant_id = 1",
+        "update checkpoint set size = -9223372036854775808 where tenant_id = 1",
         "delete from checkpoint where tenant_id = 1",
         // Leaves behind the tree: a digest of the last run, a run without a digest, and one with the largest number.
         "update audit_leaf set digests = digests || sha256('') where leaf = (select max(leaf) from audit_leaf where tenant_id = 1)
@@ -102,9 +104,40 @@ async fn a_changed_tree_is_not_signed() {
     let (tally, findings) = verify(&app, &keys, &[]).await;
     assert_eq!(findings, []);
     // A refused attempt is a leaf, but no entry.
-    assert_eq!(tally.leaves, tally.entries + 12_009);
+    assert_eq!(tally.leaves, tally.entries + 12_010);
     let held = "select count(*) from tenant where checkpoint_pos is not null";
     assert_eq!(count(&app, held).await, 0);
+}
+
+/// Somebody has added a row that the next entry of an instance would need.
+#[tokio::test]
+async fn a_leaf_in_the_way_holds_its_tenant_alone() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let instance = app.started("doc-1").await;
+    let id = instance["id"].as_str().expect("an id");
+    let (store, roles) = (app.store(), BTreeMap::new());
+    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    other.await.expect("a tenant");
+    sign(&app.engine, &keys).await;
+    let in_the_way = format!(
+        "insert into audit_leaf select 1, max(leaf) + 1, 'instance', '{id}', 4, sha256('') from audit_leaf where tenant_id = 1 and stream_id = '{id}'"
+    );
+    behind(&app, &in_the_way).await;
+    let comment = json!({ "comment": "Why so long?" });
+    let path = format!("/v1/instances/{id}/comment");
+    app.post("reviewer", &path, comment).await.expect(200);
+    let seq = "select max(seq) from audit_entry where stream_kind = 'instance'";
+    assert_eq!(count(&app, seq).await, 4);
+    refused(&app, "other", 1).await;
+    let at_others = count(&app, OTHERS).await + 1;
+    let signer = checkpointer(&app.engine, &keys);
+    others_go_on(&app, &signer, at_others).await;
+    let look = signer.look().await.expect("a look");
+    assert!(matches!(look, Look::Signed { held: 1, .. }), "{look:?}");
+    behind(&app, "delete from audit_leaf where digests = sha256('')").await;
+    assert!(sign(&app.engine, &keys).await > 0);
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
 }
 
 /// Even a host that has known no key of a checkpoint before reports it.

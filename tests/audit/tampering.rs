@@ -270,23 +270,24 @@ async fn a_changed_run_of_leaves_is_found() {
     let longest: u64 = text(&app, longest).await.parse().expect("a number");
     assert!(longest > 3, "{longest} leaves");
     behind(&app, "create table kept_audit_leaf as table audit_leaf").await;
-    for digests in [
-        "substring(digests for octet_length(digests) - 32)",
-        "substring(digests for octet_length(digests) - 1)",
-        "substring(digests from 33)",
-        "substring(digests from 33) || substring(digests for 32)",
-        "digests || substring(digests for 32)",
-        r"digests || '\x00'",
-        r"'\x'",
+    for set in [
+        "digests = substring(digests for octet_length(digests) - 32)",
+        "digests = substring(digests for octet_length(digests) - 1)",
+        "digests = substring(digests from 33)",
+        "digests = substring(digests from 33) || substring(digests for 32)",
+        "digests = digests || substring(digests for 32)",
+        r"digests = digests || '\x00'",
+        r"digests = '\x'",
+        "seq = -1, digests = sha256('') || sha256('') || digests",
     ] {
-        let change = format!("update audit_leaf set digests = {digests} where stream_id = '{id}'");
+        let change = format!("update audit_leaf set {set} where stream_id = '{id}'");
         behind(&app, &change).await;
         for which in [Which::One(id), Which::All] {
             let (_, findings) = super::verify::verify(&app, None, None, &which).await;
             let is_named = findings.iter().any(|finding| finding.id == id.0);
-            assert!(is_named, "{digests}, {which:?}: {findings:#?}");
+            assert!(is_named, "{set}, {which:?}: {findings:#?}");
         }
-        assert_ne!(verify(&app, &keys, &[]).await.1, [], "{digests}");
+        assert_ne!(verify(&app, &keys, &[]).await.1, [], "{set}");
         restore(&app, "audit_leaf").await;
     }
     assert_eq!(verify(&app, &keys, &[]).await.1, []);
@@ -326,6 +327,34 @@ async fn an_added_run_of_leaves_is_found() {
         restore(&app, "audit_leaf").await;
     }
     assert_eq!(verify(&app, &keys, &[]).await.1, []);
+}
+
+/// The position of signing was set back into a run.
+#[tokio::test]
+async fn an_entry_with_two_leaves_is_found() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let id = approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    let back = "update checkpoint_cursor set pos = (select max(pos) - 2 from audit_entry)";
+    behind(&app, back).await;
+    sign(&app.engine, &keys).await;
+    for which in [Which::One(id), Which::All] {
+        let (_, findings) = super::verify::verify(&app, None, None, &which).await;
+        let mut told = brief(&findings);
+        told.sort();
+        let last = text(
+            &app,
+            "select max(seq)::text from audit_entry where stream_kind = 'instance'",
+        )
+        .await;
+        let last: u64 = last.parse().expect("a number");
+        let twice = [last - 1, last].map(|seq| format!("instance: leaf_twice {seq}"));
+        assert!(
+            twice.iter().any(|one| told.contains(one)),
+            "{which:?}: {told:?}"
+        );
+    }
 }
 
 /// Entries that are not leaves yet do not need one.

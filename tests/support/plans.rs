@@ -76,6 +76,7 @@ async fn explained_with(
         "feed.rs",
         "deliveries.rs",
         "audit.rs",
+        "checkpoints.rs",
         "reassessments.rs",
     ];
     let file = files.map(|name| {

@@ -252,6 +252,9 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
                     next += 1;
                 }
             }
+            if last.leaf >= next {
+                break;
+            }
         }
         let Some((_, proofs)) = prover.end() else {
             let detail = format!(
@@ -273,7 +276,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         by_entry: &mut BTreeMap<(Uuid, u64), u64>,
     ) -> Result<(), ExportError<R::Error>> {
         let kind = StreamKind::Instance.name();
-        let mut after = -1;
+        let mut after = i64::MIN;
         loop {
             let page = snapshot.leaves_of(kind, row.id.0, after, ROWS_MAX).await?;
             let Some(last) = page.last() else {

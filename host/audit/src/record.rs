@@ -14,8 +14,8 @@ use futures_util::stream::BoxStream;
 use uuid::Uuid;
 
 use self::rows::{
-    CheckpointRow, Columns, DirectoryTable, EntryRow, HeadRow, InstanceRow, LeafRow, PartRows,
-    RecordedVersion, Refused, ReplyRow, StreamRow, TableRows, TaskRow, Unlogged, Which,
+    CheckpointRow, Columns, DirectoryTable, EntryOf, EntryRow, HeadRow, InstanceRow, LeafRow,
+    PartRows, RecordedVersion, Refused, ReplyRow, StreamRow, TableRows, TaskRow, Which,
 };
 use wrkflw_core::audit::StreamKind;
 use wrkflw_core::ids::{Digest, InstanceId, TaskId, TenantId, VersionRef};
@@ -169,13 +169,19 @@ pub trait Leaves: Reading + Send {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Refused>, Self::Error>> + Send;
 
+    /// Entries that have a leaf in two rows.
+    fn doubled(
+        &mut self,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<EntryOf>, Self::Error>> + Send;
+
     /// Entries and refused attempts that should be leaves by their position, but are not. A leaf with a negative number is none. With
     /// the kind and id of a stream, only its entries.
     fn unlogged(
         &mut self,
         stream: Option<(&str, Uuid)>,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<Unlogged>, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<EntryOf>, Self::Error>> + Send;
 }
 
 /// Rows as columns and values, for the comparison with entries.

@@ -176,15 +176,16 @@ impl Checkpointer {
             }
         }
         for (tenant, leaves) in leaves {
-            match self.end(&mut signer, tenant).await? {
+            let result = match self.end(&mut signer, tenant).await? {
                 Ok(end) => {
                     self.sign(&mut signer, (tenant, end), &leaves, &mut done)
-                        .await?;
+                        .await?
                 }
-                Err(why) => {
-                    signer.hold(tenant, Some(from)).await?;
-                    done.hold(tenant, why);
-                }
+                Err(why) => Err(why),
+            };
+            if let Err(why) = result {
+                signer.hold(tenant, Some(from)).await?;
+                done.hold(tenant, why);
             }
         }
         let is_cut = signer.is_cut || done.is_behind;
@@ -228,8 +229,11 @@ impl Checkpointer {
             let to = signer.from.min(pos + POSITIONS_MAX);
             let mut leaves = signer.entries(pos, to).await?;
             leaves.retain(|leaf| leaf.tenant == tenant);
-            if !leaves.is_empty() {
-                self.sign(signer, (tenant, end), &leaves, done).await?;
+            if !leaves.is_empty()
+                && let Err(why) = self.sign(signer, (tenant, end), &leaves, done).await?
+            {
+                done.hold(tenant, why);
+                continue;
             }
             if to == signer.from {
                 signer.hold(tenant, None).await?;
@@ -248,7 +252,7 @@ impl Checkpointer {
         (tenant, End { last, mut tree }): (TenantId, End),
         leaves: &[NewLeaf],
         done: &mut Done,
-    ) -> Result<(), SignError> {
+    ) -> Result<Result<(), Held>, SignError> {
         let first = tree.size();
         for leaf in leaves {
             tree.push(merkle::leaf(&leaf.digest));
@@ -256,7 +260,7 @@ impl Checkpointer {
         let before = last.checkpoint.as_ref().map(|(checkpoint, _)| checkpoint);
         let mut checkpoint = Checkpoint {
             tenant: last.name.clone(),
-            number: before.map_or(0, |before| before.number) + 1,
+            number: before.map_or(0, |before| before.number).saturating_add(1),
             size: tree.size(),
             root: tree.root().to_vec(),
             previous_root: before
@@ -266,12 +270,18 @@ impl Checkpointer {
             signature: Vec::new(),
         };
         checkpoint.signature = self.key.sign(&checkpoint.signed());
-        signer
-            .keep(tenant, (first, leaves), (&checkpoint, &tree.bytes()))
-            .await?;
+        let bytes = tree.bytes();
+        let end = (&checkpoint, bytes.as_slice());
+        if !signer.keep(tenant, (first, leaves), end).await? {
+            return Ok(Err(Held::from(Meddled {
+                tenant: last.name,
+                number: checkpoint.number,
+                detail: "would cover an entry that has a leaf already",
+            })));
+        }
         done.checkpoints += 1;
         done.leaves += leaves.len() as u64;
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// The end of a tenant's tree, after a check that the last checkpoint is the one that was signed.
@@ -291,7 +301,10 @@ impl Checkpointer {
             })
         };
         if last.has_leaves_behind {
-            return Ok(Err(meddled(number + 1, "is missing, but has leaves")));
+            return Ok(Err(meddled(
+                number.saturating_add(1),
+                "is missing, but has leaves",
+            )));
         }
         let Some((checkpoint, frontier)) = of else {
             let tree = Range::default();

@@ -232,7 +232,7 @@ async fn placed(
             r#"with begin as materialized (
                 -- The run with the first of the leaves.
                 select coalesce((
-                    select leaf from audit_leaf where tenant_id = $1 and leaf <= $2 order by leaf desc limit 1
+                    select leaf from audit_leaf where tenant_id = $1 and leaf > $2::bigint - 61 and leaf <= $2 order by leaf desc limit 1
                 ), $2) as leaf
             )
             select leaf as "leaf!", stream_kind as "stream_kind!", stream_id as "stream_id!", seq as "seq!", id as "id!",

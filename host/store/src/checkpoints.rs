@@ -11,7 +11,7 @@
 mod listed;
 pub mod refused;
 
-use sqlx::{Postgres, Transaction};
+use sqlx::{Acquire as _, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use self::refused::refused_between;
@@ -272,7 +272,7 @@ impl Signer {
             ) as "behind!""#,
             tenant.0,
             size,
-            size - RUN_LEAVES_MAX.cast_signed() - 1
+            size.saturating_sub(RUN_LEAVES_MAX.cast_signed() + 1)
         );
         let has_leaves_behind = behind.fetch_one(&mut *self.transaction).await?;
         let checkpoint = row.map(|row| {
@@ -296,15 +296,20 @@ impl Signer {
     })).await
     }
 
-    /// Inserts a tenant's new leaves, from the number `first` on, with their checkpoint and its event.
+    /// Inserts a tenant's new leaves, from the number `first` on, with their checkpoint and its event. False, and nothing is inserted, if
+    /// a leaf is there already.
     pub async fn keep(
         &mut self,
         tenant: TenantId,
         (first, leaves): (u64, &[NewLeaf]),
         (checkpoint, frontier): (&Checkpoint, &[u8]),
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         transacted(Box::pin(async move {
-        self.add_leaves(tenant, first, leaves).await?;
+        let mut savepoint = self.transaction.begin().await?;
+        if !add_leaves(&mut savepoint, tenant, (first, leaves)).await? {
+            savepoint.rollback().await?;
+            return Ok(false);
+        }
         sqlx::query!(
             "insert into checkpoint (
                 tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier
@@ -319,7 +324,7 @@ impl Signer {
             checkpoint.signature,
             frontier
         )
-        .execute(&mut *self.transaction)
+        .execute(&mut *savepoint)
         .await?;
         sqlx::query!(
             "insert into outbox_event (partition, pos, tenant_id, instance_id, seq) values ($1, nextval('event_pos'), $2, $3, $4)",
@@ -328,40 +333,11 @@ impl Signer {
             NOBODY,
             checkpoint.number.cast_signed()
         )
-        .execute(&mut *self.transaction)
+        .execute(&mut *savepoint)
         .await?;
-        Ok(())
+        savepoint.commit().await?;
+        Ok(true)
     })).await
-    }
-
-    async fn add_leaves(
-        &mut self,
-        tenant: TenantId,
-        first: u64,
-        leaves: &[NewLeaf],
-    ) -> Result<(), StoreError> {
-        let runs = runs(leaves);
-        let places: Vec<i64> = runs
-            .iter()
-            .map(|run| (first + run.offset).cast_signed())
-            .collect();
-        let kinds: Vec<&str> = runs.iter().map(|run| run.first.kind.as_str()).collect();
-        let ids: Vec<Uuid> = runs.iter().map(|run| run.first.id).collect();
-        let numbers: Vec<i64> = runs.iter().map(|run| run.first.seq.cast_signed()).collect();
-        let digests: Vec<&[u8]> = runs.iter().map(|run| run.digests.as_slice()).collect();
-        sqlx::query!(
-            "insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digests)
-            select $1, n.* from unnest($2::bigint[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) n",
-            tenant.0,
-            &places,
-            &kinds as _,
-            &ids,
-            &numbers,
-            &digests as _
-        )
-        .execute(&mut *self.transaction)
-        .await?;
-        Ok(())
     }
 
     /// Moves the cursor and commits everything.
@@ -380,6 +356,37 @@ impl Signer {
         }))
         .await
     }
+}
+
+/// False if a leaf is there already. Some may have been inserted then.
+async fn add_leaves(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    (first, leaves): (u64, &[NewLeaf]),
+) -> Result<bool, StoreError> {
+    let runs = runs(leaves);
+    let places: Vec<i64> = runs
+        .iter()
+        .map(|run| (first + run.offset).cast_signed())
+        .collect();
+    let kinds: Vec<&str> = runs.iter().map(|run| run.first.kind.as_str()).collect();
+    let ids: Vec<Uuid> = runs.iter().map(|run| run.first.id).collect();
+    let numbers: Vec<i64> = runs.iter().map(|run| run.first.seq.cast_signed()).collect();
+    let digests: Vec<&[u8]> = runs.iter().map(|run| run.digests.as_slice()).collect();
+    let inserted = sqlx::query!(
+            "insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digests)
+            select $1, n.* from unnest($2::bigint[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) n
+            on conflict do nothing",
+            tenant.0,
+            &places,
+            &kinds as _,
+            &ids,
+            &numbers,
+            &digests as _
+        )
+        .execute(connection)
+        .await?;
+    Ok(inserted.rows_affected() == runs.len() as u64)
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 pub(super) const ALLOCATED: &str =
     "when somebody was last given a task; it was recorded with each choice that rests on it";
-pub(super) const CURSOR: &str =
-    "the position of signing; skipped entries are found as entries without a leaf";
+pub(super) const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf, repeated ones as entries with two";
 pub(super) const DELIVERED: &str = "deliveries to receivers; the events themselves are proven";
 pub(super) const ENDURED: &str = "results of deliveries, which nobody decided";
 pub(super) const HISTORY: &str = "on which server entries were written; used only in cursors";

@@ -161,7 +161,7 @@ pub struct LeafRow {
 
 /// An entry by its stream and number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unlogged {
+pub struct EntryOf {
     pub kind: String,
     pub id: Uuid,
     pub seq: u64,

@@ -12,7 +12,7 @@ use super::directory::Share;
 use super::folds::{Fold, Seen};
 use super::tree::{Found, Tree, of_absent};
 use super::{KEYS_MAX, Problem, Verifier};
-use crate::record::rows::{CheckpointRow, HeadRow, LeafRow, StreamRow, Unlogged, Which};
+use crate::record::rows::{CheckpointRow, EntryOf, HeadRow, LeafRow, StreamRow, Which};
 use crate::record::{Instances as _, Leaves as _, Record, Streams as _};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::checkpoint::Checkpoint;
@@ -20,7 +20,7 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Rows of leaves that are read in one snapshot. Each has 61 leaves at most.
 const ROWS_MAX: i64 = 1000;
-/// Entries without a leaf that are reported one by one.
+/// Entries without a leaf, or with two, that are reported one by one.
 const UNLOGGED_MAX: i64 = 1000;
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
@@ -178,6 +178,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         let last = last.map_or(0, |row| row.checkpoint.number);
         let (logged, mut highest) = (snapshot.leaves_logged().await?, 0);
         let unlogged = snapshot.unlogged(None, UNLOGGED_MAX).await?;
+        let doubled = snapshot.doubled(UNLOGGED_MAX).await?;
         let cursor = snapshot.taken_in().await?;
         drop(snapshot);
         let kept = self.kept.iter().filter(|kept| kept.tenant == name);
@@ -213,6 +214,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         self.tally.checkpoints += checkpoints.seen;
         self.tally.signatures += tree.signatures;
         found.extend(unlogged.into_iter().map(of_unlogged));
+        found.extend(doubled.into_iter().map(of_doubled));
         if cursor.is_none_or(|cursor| cursor < highest) {
             let detail = format!(
                 "entries up to position {highest} are leaves, but the cursor is at {cursor:?}"
@@ -232,7 +234,8 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         instance: InstanceId,
     ) -> Result<(), R::Error> {
         let kind = StreamKind::Instance.name();
-        let mut after = -1;
+        // Numbers that no host would give may be anything.
+        let (mut after, mut last_seq) = (i64::MIN, i64::MIN);
         loop {
             let mut snapshot = self.record.snapshot(tenant).await?;
             let page = snapshot
@@ -247,7 +250,17 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             };
             after = last.run.1;
             self.tally.leaves += page.len() as u64;
-            let mut found = page.iter().filter_map(of_leaf).collect();
+            let mut found: Vec<_> = page.iter().filter_map(of_leaf).collect();
+            for leaf in page {
+                if leaf.seq.cast_signed() <= last_seq {
+                    found.push(of_doubled(EntryOf {
+                        kind: leaf.kind,
+                        id: leaf.id,
+                        seq: leaf.seq,
+                    }));
+                }
+                last_seq = last_seq.max(leaf.seq.cast_signed());
+            }
             self.found(name, &mut found);
         }
     }
@@ -289,9 +302,16 @@ fn of_leaf(row: &LeafRow) -> Option<Found> {
 }
 
 /// The problem of an entry that has no leaf.
-fn of_unlogged(entry: Unlogged) -> Found {
+fn of_unlogged(entry: EntryOf) -> Found {
     let detail = "it should be in the tree, but has no leaf";
     let problem = Problem::new(Some(entry.seq), "unlogged", detail);
+    (entry.kind, entry.id, problem)
+}
+
+/// The problem of an entry that has two leaves.
+fn of_doubled(entry: EntryOf) -> Found {
+    let detail = "it has more than one leaf";
+    let problem = Problem::new(Some(entry.seq), "leaf_twice", detail);
     (entry.kind, entry.id, problem)
 }
 

@@ -7,7 +7,7 @@ use crate::StoreError;
 use crate::checkpoints::refused::{refused_columns, refused_from};
 use crate::time::Time;
 use wrkflw_audit::record::Leaves;
-use wrkflw_audit::record::rows::{CheckpointRow, LeafRow, Place, Refused, Unlogged};
+use wrkflw_audit::record::rows::{CheckpointRow, EntryOf, LeafRow, Place, Refused};
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED};
 
 struct Row {
@@ -202,11 +202,35 @@ impl Leaves for Snapshot {
         refused_from(&mut self.transaction, self.tenant, first, limit).await
     }
 
+    async fn doubled(&mut self, limit: i64) -> Result<Vec<EntryOf>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select r.stream_kind, r.stream_id, r.next as "next!" from (
+                select stream_kind, stream_id, seq, digests, lead(seq) over (
+                    partition by tenant_id, stream_kind, stream_id order by seq
+                ) as next
+                from audit_leaf where tenant_id = $1
+            ) r
+            where r.next < run_end(r.seq, r.digests) limit $2"#,
+            self.tenant.0,
+            limit
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| EntryOf {
+                kind: row.stream_kind,
+                id: row.stream_id,
+                seq: row.next.cast_unsigned(),
+            })
+            .collect())
+    }
+
     async fn unlogged(
         &mut self,
         stream: Option<(&str, Uuid)>,
         limit: i64,
-    ) -> Result<Vec<Unlogged>, StoreError> {
+    ) -> Result<Vec<EntryOf>, StoreError> {
         let rows = sqlx::query!(
             r#"with taken as (
                 select coalesce(t.checkpoint_pos, c.pos) as pos from checkpoint_cursor c left join tenant t on t.id = $1
@@ -217,7 +241,7 @@ impl Leaves for Snapshot {
                 select from (
                     select l.seq, l.digests from audit_leaf l
                     where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind and l.stream_id = e.stream_id
-                        and l.seq <= e.seq and l.leaf >= 0
+                        and l.seq <= e.seq and l.seq >= 0 and l.leaf >= 0
                     order by l.seq desc limit 1
                 ) r where e.seq < run_end(r.seq, r.digests) or e.seq = r.seq)
             union all
@@ -236,7 +260,7 @@ impl Leaves for Snapshot {
         .await?;
         Ok(rows
             .into_iter()
-            .map(|row| Unlogged {
+            .map(|row| EntryOf {
                 kind: row.kind,
                 id: row.id,
                 seq: row.seq.cast_unsigned(),
