@@ -239,10 +239,8 @@ async fn a_list_uses_the_rules_of_the_commands() {
     }
 }
 
-/// A list also considers the other states and tasks of an instance: votes and separate states.
-#[tokio::test]
-async fn a_list_considers_decisions_in_other_states() {
-    let app = TestApp::empty().await;
+/// A committee that votes on three tasks of one group. The tasks, as `reviewer` sees them.
+async fn three_votes(app: &TestApp) -> Vec<Value> {
     app.publish("committee", guests::committee(), &json!({}))
         .await
         .expect(201);
@@ -253,19 +251,26 @@ async fn a_list_considers_decisions_in_other_states() {
         "definitionKey": "committee", "entityType": "thing", "entityId": "votes",
         "data": { "assign": { "offers": offers, "needed": 3 } },
     });
-    let instance = app.post("outsider", "/v1/instances", start).await.started();
-    let votes = tasks(&app, "reviewer", "view=all&include=actions").await;
+    app.post("outsider", "/v1/instances", start).await.started();
+    let votes = tasks(app, "reviewer", "view=all&include=actions").await;
     assert_eq!(votes.len(), 3);
-    let outcome = &votes[0]["outcomes"][0]["outcome"];
-    let decide = format!(
-        "/v1/tasks/{}/decide",
-        votes[0]["id"].as_str().expect("an id")
-    );
-    app.post("reviewer", &decide, json!({ "outcome": outcome }))
-        .await
-        .expect(200);
+    votes
+}
+
+async fn decided(app: &TestApp, user: &str, task: &Value) {
+    let path = format!("/v1/tasks/{}/decide", task["id"].as_str().expect("an id"));
+    let body = json!({ "outcome": task["outcomes"][0]["outcome"] });
+    app.post(user, &path, body).await.expect(200);
+}
+
+/// A list also considers the other states and tasks of an instance: votes and separate states.
+#[tokio::test]
+async fn a_list_considers_decisions_in_other_states() {
+    let app = TestApp::empty().await;
+    let votes = three_votes(&app).await;
+    decided(&app, "reviewer", &votes[0]).await;
     let votes = tasks(&app, "reviewer", "view=all&include=actions").await;
-    assert_eq!(votes.len(), 2, "{instance}");
+    assert_eq!(votes.len(), 2);
     for vote in &votes {
         assert_eq!(
             vote["actions"][0]["refusal"]["code"], "already_decided",
@@ -273,6 +278,44 @@ async fn a_list_considers_decisions_in_other_states() {
         );
         assert_eq!(vote["actions"], json!(told(&app, "reviewer", vote).await));
     }
+}
+
+/// A person who has decided in a state may claim none of its other tasks, neither for themselves nor may somebody for them.
+#[tokio::test]
+async fn an_inbox_offers_no_second_vote() {
+    let app = TestApp::empty().await;
+    let votes = three_votes(&app).await;
+    let now = app.engine.clock().now();
+    let until = now + jiff::SignedDuration::from_hours(1);
+    let away = json!({ "substitute": "approver", "from": now, "until": until });
+    app.post("admin", "/v1/people/reviewer/absences", away)
+        .await
+        .expect(201);
+    let offered = async |user: &str, view: &str| {
+        let query = format!("view={view}&include=actions");
+        let listed = tasks(&app, user, &query).await;
+        for task in &listed {
+            assert_eq!(task["actions"][0]["action"], "claim", "{user}: {task}");
+            assert_eq!(task["actions"][0]["allowed"], true, "{user}: {task}");
+        }
+        listed.len()
+    };
+    for user in ["reviewer", "reviewer2", "approver"] {
+        assert_eq!(offered(user, "available").await, 3, "{user}");
+    }
+    decided(&app, "reviewer", &votes[0]).await;
+    for (user, view, expected) in [
+        ("reviewer", "available", 0),
+        ("reviewer", "groups", 0),
+        ("approver", "available", 0),
+        ("reviewer2", "available", 2),
+        ("reviewer2", "groups", 2),
+    ] {
+        assert_eq!(offered(user, view).await, expected, "{user} {view}");
+    }
+    // A search reads the tasks in another way.
+    let found = tasks(&app, "reviewer", "view=available&q=votes").await;
+    assert_eq!(found, Vec::<Value>::new());
 }
 
 /// The number of statements does not depend on the length of the page, and flow logic is not called.

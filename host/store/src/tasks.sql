@@ -8,10 +8,22 @@ select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_
     case when t.status = 'COMPLETED' then (
         select d.outcome from decision d where d.tenant_id = $1 and d.task_id = t.id
     ) end as outcome,
-    i.requesters || s.exclude as "excluded_people!"
+    i.requesters || s.exclude as "excluded_people!",
+    case when $2 in ('available', 'groups') then decided.people else '{}' end as "deciders!"
 from task t
 join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
 join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
+-- Who has decided in the state instance. It is read only where a view needs it.
+cross join lateral (
+    select array(
+        select p.person
+        from task o
+        join decision d on d.tenant_id = $1 and d.task_id = o.id
+        cross join lateral (values (d.actor), (d.on_behalf_of), (o.owner)) as p (person)
+        where o.tenant_id = $1 and o.instance_id = t.instance_id and o.state_id = t.state_id and o.status = 'COMPLETED'
+          and p.person is not null
+    ) as people
+) decided
 where t.tenant_id = $1 and t.id = any($6)
   and case $2::text
       when 'mine' then t.status = 'CLAIMED' and t.owner = any($8::text[] || $3::text) and (
@@ -19,6 +31,7 @@ where t.tenant_id = $1 and t.id = any($6)
               select from unnest($8::text[], $9::text[], $20::text[]) as a (person, definition, via)
               where a.person = t.owner and coalesce(a.definition, i.definition_key) = i.definition_key
                 and not ((array[$3, t.owner] || string_to_array(a.via, chr(10))) && (i.requesters || s.exclude))
+                and not (array[$3, t.owner] && decided.people)
           )
       )
       -- A blind state hides from others what was decided in it, until it ends.
@@ -30,12 +43,14 @@ where t.tenant_id = $1 and t.id = any($6)
       ) and ($18::text is null or exists (
           select from decision d where d.tenant_id = $1 and d.task_id = t.id and d.outcome = $18
       ))
-      when 'groups' then t.status = 'PENDING' and i.status = 'RUNNING' and not (array[$3] && (i.requesters || s.exclude)) and exists (
+      when 'groups' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(i.requesters || s.exclude))
+        and not ($3 = any(decided.people)) and exists (
           select from task_candidate c
           join membership m on m.tenant_id = $1 and m.person_id = $3 and m.group_id = c.principal and m.valid_to is null
           where c.tenant_id = $1 and c.task_id = t.id and c.kind = 'group'
       )
-      when 'available' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(s.exclude)) and exists (
+      when 'available' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(s.exclude))
+        and not ($3 = any(decided.people)) and exists (
           select from task_candidate c
           where c.tenant_id = $1 and c.task_id = t.id and (
               c.kind = 'user' and c.principal = $3
@@ -47,6 +62,7 @@ where t.tenant_id = $1 and t.id = any($6)
                   select from unnest($8::text[], $9::text[], $20::text[]) as a (person, definition, via)
                   where coalesce(a.definition, i.definition_key) = i.definition_key
                     and not ((array[$3, a.person] || string_to_array(a.via, chr(10))) && (i.requesters || s.exclude))
+                    and not (a.person = any(decided.people))
                     and (c.kind = 'user' and c.principal = a.person or c.kind = 'group' and exists (
                         select from membership m
                         where m.tenant_id = $1 and m.person_id = a.person and m.group_id = c.principal and m.valid_to is null

@@ -125,6 +125,12 @@ impl Candidate {
         }
     }
 
+    /// Whether the person, given their groups, is one of these candidates.
+    pub fn among(candidates: &[Candidate], person: &str, groups: &[String]) -> bool {
+        let mut candidates = candidates.iter();
+        candidates.any(|candidate| candidate.includes(person, groups))
+    }
+
     /// What kind of candidate it is, as shown.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -84,6 +84,8 @@ pub(super) struct TaskRow {
     outcome: Option<String>,
     /// Requesters, and people excluded from the state.
     excluded_people: Vec<String>,
+    /// Who has decided in the state instance, in the views of what the actor may claim.
+    deciders: Vec<String>,
 }
 
 impl TaskRow {
@@ -105,7 +107,7 @@ impl TaskRow {
                 actor,
                 &self.definition_key,
                 &candidates,
-                &self.excluded_people,
+                (&self.excluded_people, &self.deciders),
             ),
             View::Mine => principal.filter(|person| *person != actor.id),
             View::All => principal.filter(|person| Some(*person) != owner),
@@ -144,12 +146,10 @@ fn claimed_for<'a>(
     actor: &'a Actor,
     definition: &'a str,
     candidates: &[Candidate],
-    excluded_people: &[String],
+    (excluded_people, deciders): (&[String], &[String]),
 ) -> Option<&'a str> {
-    let is_candidate = |person: &str, groups: &[String]| {
-        let mut candidates = candidates.iter();
-        candidates.any(|candidate| candidate.includes(person, groups))
-    };
+    let is_candidate =
+        |person: &str, groups: &[String]| Candidate::among(candidates, person, groups);
     if is_candidate(&actor.id, &actor.groups) {
         return None;
     }
@@ -158,6 +158,7 @@ fn claimed_for<'a>(
         .find(|absent| {
             let mut line = absent.via.iter().chain([&absent.person]);
             is_candidate(&absent.person, &absent.groups)
+                && !deciders.contains(&absent.person)
                 && !line.any(|person| excluded_people.contains(person))
         })
         .map(|absent| absent.person.as_str())

@@ -94,7 +94,7 @@ pub(super) async fn is_rare(
     let state_instances = sqlx::query_scalar!(
         r#"select count(*) as "state_instances!" from (
             select from state_instance where tenant_id = $1 and name = $2 and left_at is null limit $3
-        ) stay"#,
+        ) found"#,
         tenant.0,
         state,
         RARE_MAX
@@ -129,10 +129,10 @@ pub(super) async fn open_in(
     most: i64,
 ) -> Result<Vec<Uuid>, StoreError> {
     let open = sqlx::query_scalar!(
-        r#"with stay as materialized (
+        r#"with active as materialized (
             select instance_id, id from state_instance where tenant_id = $1 and name = $2 and left_at is null
         )
-        select t.id as "id!" from stay s cross join lateral (
+        select t.id as "id!" from active s cross join lateral (
             select t.id from task t
             where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
               and t.status in ('PENDING', 'CLAIMED') and t.id > $3
