@@ -260,6 +260,24 @@ async fn open_jobs_of_an_instance_are_limited() {
         let path = format!("/v1/tasks/{task}/{verb}");
         app.post("reviewer", &path, json!({})).await.expect(200);
     }
+
+    // Its restart would open more, and the list of actions says so.
+    let path = format!("/v1/instances/{started}");
+    let ended = json!({ "reason": "done" });
+    app.post("admin", &format!("{path}/cancel"), ended)
+        .await
+        .expect(200);
+    let listed = app.get("author", &format!("{path}/actions")).await;
+    let listed = listed.expect(200);
+    let mut actions = listed["actions"].as_array().expect("actions").iter();
+    let restart = actions.find(|action| action["action"] == "restart");
+    assert_eq!(
+        restart.expect("a restart")["refusal"]["code"],
+        "limit_reached"
+    );
+    app.post("author", &format!("{path}/restart"), json!({}))
+        .await
+        .problem(409, "limit_reached");
 }
 
 /// Soon after a root was cancelled nothing that it started is left, not even starts that were due.

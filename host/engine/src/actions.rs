@@ -247,7 +247,7 @@ impl Engine {
             mark: loaded.access_mark,
             now: context.now,
         };
-        self.execute_once(directory, context, None, command).await?;
+        self.try_once(directory, context, None, command).await?;
         let claim = Claim {
             sole: version.graph.sole_per_entity,
             ..Claim::of(instance)
@@ -263,13 +263,27 @@ impl Engine {
         (command, state, open): (Command, Option<String>, Result<(), Error>),
     ) -> Result<Action, Error> {
         let result = match open {
-            Ok(()) => self
-                .execute_once(directory, context, Some(instance), &command)
-                .await
-                .map(drop),
+            Ok(()) => {
+                self.try_once(directory, context, Some(instance), &command)
+                    .await
+            }
             Err(error) => Err(error),
         };
         explained(&command, state, result)
+    }
+
+    /// Executes the command without effect, within the limits of the host.
+    async fn try_once(
+        &self,
+        directory: Directory,
+        context: Context<'_>,
+        before: Option<&Instance>,
+        command: &Command,
+    ) -> Result<(), Error> {
+        let executing = self.execute_once(directory, context, before, command);
+        let after = executing.await?.outcome.instance;
+        let is_host = context.actor.is_host();
+        Ok(self.0.budgets.check(before, &after, is_host)?)
     }
 }
 
