@@ -97,6 +97,12 @@ pub fn public_types() -> impl Iterator<Item = &'static EventType> {
 }
 
 impl EventType {
+    /// Whether an event of this audit type has the field.
+    pub(crate) fn has_field(kind: &str, field: &str) -> bool {
+        let mut of_kind = DECLARED.iter().filter(|event_type| event_type.kind == kind);
+        of_kind.any(|event_type| event_type.fields.iter().any(|(name, _)| *name == field))
+    }
+
     /// The public type of this audit type.
     pub(crate) fn public(kind: &str) -> Option<&'static EventType> {
         public_types().find(|event_type| event_type.kind == kind)

@@ -1,11 +1,12 @@
 //! The macro that declares the events. One list generates each event's type, its stored form and the parser for it, and the
-//! schema for consumers. The properties of only some events follow: the task, and who delegated it to whom.
+//! schema for consumers, and the task that it is about. A property of only some events follows: who delegated a task to whom.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use super::Event;
 use crate::ids::TaskId;
+use crate::instance::Task;
 
 /// Declares the events. Each is `public` or `internal`. Consumers see the public events, and of these only the members with
 /// `#[public("name")]`, under that name and with their documentation. `#[public("name", Shape)]` publishes another shape than that
@@ -55,6 +56,16 @@ macro_rules! events {
                 match self { $(Event::$variant { .. } => events!(@reach $reach),)* }
             }
 
+            /// The task that it is about: its member of that name.
+            pub fn task(&self) -> Option<$crate::ids::TaskId> {
+                match self {
+                    $(Event::$variant { $($field,)* } => {
+                        let of_members: &[Option<$crate::ids::TaskId>] = &[$(events!(@task $field $field),)*];
+                        of_members.iter().find_map(|task| *task)
+                    })*
+                }
+            }
+
             fn stored(text: &str) -> Result<Event, String> {
                 let mut members = $crate::stored::Members::of(text)?;
                 let kind: String = members.take("type")?;
@@ -86,33 +97,36 @@ macro_rules! events {
     };
     (@reach public) => { true };
     (@reach internal) => { false };
+    (@task task $value:ident) => { $crate::event::declare::OfTask::task_id($value) };
+    (@task $other:ident $value:ident) => {{ let _ = $value; None }};
 }
 
 pub(super) use events;
 
-impl Event {
-    /// The task that it is about.
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Event::TaskCreated { task, .. } => Some(task.id),
-            Event::TaskClaimed { task, .. }
-            | Event::TaskReleased { task, .. }
-            | Event::TaskDelegated { task, .. }
-            | Event::TaskResolved { task, .. }
-            | Event::TaskReassigned { task, .. }
-            | Event::TaskReset { task, .. }
-            | Event::TaskSuspended { task, .. }
-            | Event::TaskResumed { task, .. }
-            | Event::TaskRerouted { task, .. }
-            | Event::DecisionRecorded { task, .. }
-            | Event::TaskCancelled { task, .. } => Some(*task),
-            Event::DeadlinePassed { task, .. }
-            | Event::TaskReminded { task, .. }
-            | Event::TaskEscalated { task, .. } => *task,
-            _ => None,
-        }
-    }
+/// The type of a member `task`.
+pub(super) trait OfTask {
+    fn task_id(&self) -> Option<TaskId>;
+}
 
+impl OfTask for TaskId {
+    fn task_id(&self) -> Option<TaskId> {
+        Some(*self)
+    }
+}
+
+impl OfTask for Option<TaskId> {
+    fn task_id(&self) -> Option<TaskId> {
+        *self
+    }
+}
+
+impl OfTask for Task {
+    fn task_id(&self) -> Option<TaskId> {
+        Some(self.id)
+    }
+}
+
+impl Event {
     /// Of a delegation, or its return by the delegate: the task, its former and its new owner, and the reason of a delegation.
     pub fn delegation(&self) -> Option<(TaskId, &str, &str, Option<&str>)> {
         match self {

@@ -128,21 +128,19 @@ pub fn published<'a>(
     Ok((own, about))
 }
 
-/// Whether the entry is a decision that is hidden until its state ends, or an effect of such a decision.
+/// Whether the entry is a decision that is hidden until its state ends, or an effect of such a decision: its member `blind` says so.
 pub fn is_blind(kind: &str, payload: &str) -> bool {
-    match kind {
-        // The first member of the canonical text, since names are sorted.
-        "DECISION_RECORDED" | "STATE_ENTERED" | "STATE_CANCELLED" | "TASK_RELEASED" => {
-            payload.starts_with(r#"{"blind":true,"#)
-        }
-        // It comes behind the attributes, and the text alone does not show where these end.
-        "STATE_CONTINUED" if payload.contains(r#""blind":true"#) => {
-            let all = members(payload).unwrap_or_default();
-            all.iter()
-                .any(|(name, value)| name == "blind" && value == "true")
-        }
-        _ => false,
+    const BLIND: &str = r#""blind":true"#;
+    // Most entries do not contain it at all. Names are sorted, so it is usually the first one.
+    if !payload.contains(BLIND) || !EventType::has_field(kind, "blind") {
+        return false;
     }
+    let is_first = payload.strip_prefix('{').is_some_and(|first| first.starts_with(BLIND));
+    is_first
+        || members(payload)
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, value)| name == "blind" && value == "true")
 }
 
 /// Whether a blind entry of this kind discloses the public member. It discloses the effects of a decision, not the decision.
