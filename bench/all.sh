@@ -30,7 +30,7 @@ measure() {
   # shellcheck disable=SC2086 # a list of engines
   peers) CALLERS=32 SECONDS_A_RUN=8 RUNS=2 bench/peers/run.sh ${PEERS:-} ;;
   *)
-    echo "nothing to measure is called $1: decisions, votes, growth, deadlines, lists, restricted, history, searches, guests, authors, audit, relay or peers" >&2
+    echo "there is no part $1; the parts are decisions, votes, growth, deadlines, lists, restricted, history, searches, guests, authors, audit, relay or peers" >&2
     exit 2
     ;;
   esac
@@ -42,6 +42,6 @@ for part in "${parts[@]}"; do
   measure "$part" 2>&1 | tee "$kept/$part.txt"
   files+=("$kept/$part.txt")
 done
-echo "== what we want"
-awk -f bench/bars.awk "${files[@]}" | tee $kept/bars.txt
-! grep -q missed $kept/bars.txt
+echo "== targets"
+awk -f bench/targets.awk "${files[@]}" | tee $kept/targets.txt
+! grep -q missed $kept/targets.txt

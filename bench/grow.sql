@@ -1,4 +1,4 @@
--- Multiplies what commands wrote: copies :first to :last of each instance that bench_base names, with all of its rows.
+-- Adds the copies :first to :last of each instance in bench_base, with all of its rows.
 --
 -- Copies have their own ids, made from those of the original and the number of the copy, and are older than everything that
 -- relay, notifier and checkpoints still have to read. Their hash chains are not valid: the copies only enlarge the tables.

@@ -23,7 +23,7 @@ copy() {
   psql -q "$url" -c "vacuum analyze" -c checkpoint
 }
 
-# The measured commands are like the existing rows: every instance of the base has been decided once.
+# The copies resemble the rows that measured commands write: each instance of the base was decided once.
 wrkflw-bench decide --address 127.0.0.1:$port --clients 32 --count $((instances / 10)) >/dev/null
 await_quiet
 psql -q "$url" -c "create table bench_base as select id from instance"

@@ -18,7 +18,7 @@ begin() {
 }
 
 finish() {
-  # A request that fails has its cause there.
+  # The log has the reason of a failed request.
   if [ $? != 0 ] && [ -e "$work/host.log" ]; then grep -E 'ERROR|panicked' "$work/host.log" | tail -5 >&2 || true; fi
   end_more
   end_host
@@ -32,8 +32,8 @@ end_host() {
   host=
 }
 
-# Sets $url, and $database to the server's first process. The server is durable: it syncs every commit. Checkpoints are far apart,
-# so that no line pays for another's.
+# Sets $url, and $database to the server's first process. The server is durable: it syncs every commit. Checkpoints are rare, so
+# that no line includes the cost of another.
 start_database() {
   url=$(scripts/postgres.sh start "$work/pg")
   psql -q "$url" -c "alter system set fsync = on" -c "alter system set full_page_writes = on" \

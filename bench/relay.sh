@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The relay into a real broker: events a second from a backlog, compared with decisions a second of the database alone, and the
-# time from commit to acknowledgement at 70 % of that load.
+# The relay with a real broker: events a second from a backlog, beside decisions a second of the database alone, and the time
+# from commit to acknowledgement at 70 % of the relay's rate.
 #
 #   bench/relay.sh [ROUNDS] [EVENTS]     default 2 rounds, 100000 events of backlog each
 #
@@ -51,7 +51,7 @@ for round in $(seq "$rounds"); do
   start_relay
   rate=$(wrkflw-bench relay --address 127.0.0.1:$port drain "$events")
   echo "round $round  Y1 $y1/s  relay $rate events/s  ratio $(awk "BEGIN { printf \"%.2f\", $rate / $y1 }")"
-  # Two events per transaction, as from a claim and a decision; 70 % of the relay's rate.
+  # Each transaction commits four events; together they are 70 % of the relay's rate.
   echo 'select bench_events(4, 1)' >"$work/feed.sql"
   pgbench -n -f "$work/feed.sql" -c 4 -R $((rate * 7 / 40)) -T $((lag_seconds + 4)) "$url" >"$work/feed.log" 2>&1 &
   feed=$!

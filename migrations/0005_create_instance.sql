@@ -1,6 +1,6 @@
 -- Instances with their state instances, and the limits of the instances below one root. There are no foreign keys, no
--- triggers that do work, and no index on a column that a transition updates: each was measured to cost a fifth of the
--- throughput.
+-- triggers that do work, and no index on a column of `instance` that each transition updates: each was measured to cost a
+-- fifth of the throughput.
 set local role wrkflw_owner;
 
 create table instance (
@@ -49,9 +49,9 @@ create unique index instance_running_key on instance (tenant_id, definition_key,
     where status in ('RUNNING', 'SUSPENDED');
 create unique index instance_sole_key on instance (tenant_id, entity_type, entity_id)
     where sole and status in ('RUNNING', 'SUSPENDED');
--- Whether an instance may begin to run about an entity, as a sole one or beside others that are not. No index can tell: those that
--- are not sole do not exclude each other. The lock, which lasts until the transaction ends, makes it wait for those under way that
--- it may exclude. Each query of a volatile function sees what was committed before it, also after the beginning of the statement
+-- Whether an instance may start about an entity, as the sole one or beside others that are not sole. No index can check it, because
+-- instances that are not sole do not exclude each other. The lock lasts until the transaction ends, so it waits for concurrent starts
+-- that it may exclude. Each query of a volatile function sees what was committed before it, also after the beginning of the statement
 -- that calls the function. So it sees those that it has waited for.
 create function entity_is_free(in_tenant int, kind text, entity text, as_sole boolean, besides uuid) returns boolean
     language plpgsql volatile as $$
@@ -102,8 +102,8 @@ exception when feature_not_supported or invalid_parameter_value then
 end $$;
 
 -- Who takes part in an instance that not everybody of the tenant sees. A row is added with the change that makes somebody a
--- participant, and stays as long as the instance. A group that the version names has one, too, for lists; whether it still sees the
--- instance, `instance.observers` says.
+-- participant, and stays as long as the instance. A group that the version names has one, too, for lists; `instance.observers` says
+-- whether it still sees the instance.
 create table participant (
     tenant_id int not null,
     instance_id uuid not null,
@@ -136,7 +136,7 @@ create table state_instance (
     left_actor text,
     -- The forks around it, from the outermost.
     forks uuid[] not null default '{}',
-    -- Bit n: since the n-th fork around it was opened, its branch was chosen among several.
+    -- Bit n: inside its n-th fork (0: outside any), a plan chose one of several targets for its branch.
     choices int not null default 0,
     -- Whether it is a join that some branches have not reached yet.
     waiting boolean not null default false,
@@ -148,7 +148,7 @@ create table state_instance (
     children text,
     -- Since when it is unassignable.
     unassignable_since timestamptz,
-    -- Which item it is for, and canonical JSON of what it was told of it.
+    -- The key of its item, and canonical JSON of the item's data.
     key text,
     data text,
     -- The name of its priority, if the definition has one.

@@ -39,7 +39,7 @@ describe() {
     cd "$source"
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json \
       --spec-version 1.5 --target "$target" --no-build-deps --override-filename wrkflw.cdx
-    # Our crates are named by their folders, which are not to tell where this ran.
+    # The names of our crates contain this folder, which is not published.
     sed "s#file://$source/#file:///#g" host/cli/wrkflw.cdx.json >"$into/wrkflw.cdx.json"
     cd host/cli
     RUST_LOG=error PATH=$tools/bin:$PATH cargo bundle-licenses --format yaml --output "$into/THIRD-PARTY-LICENSES.yaml"
@@ -66,7 +66,7 @@ pack() {
 
 # A machine with Debian's PostgreSQL and nothing to build with.
 try() {
-  [ "$(id -u)" = 0 ] || fail "'try' makes a Debian root, which takes root"
+  [ "$(id -u)" = 0 ] || fail "run 'try' as root: it makes a Debian root"
   command -v debootstrap >/dev/null || fail "install debootstrap and run again"
   local root=$dist/root codename
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")

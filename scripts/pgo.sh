@@ -14,7 +14,7 @@ target=$(rustc -vV | sed -n 's/^host: //p')
 tools=$(rustc --print sysroot)/lib/rustlib/$target/bin
 built=$folder/$target/release
 
-# The compiler's own version: those of distributions cannot read what it writes.
+# The version must be the compiler's: those of distributions cannot read its profiles.
 ensure_tools() {
   [ -x "$tools/llvm-profdata" ] && return
   command -v rustup >/dev/null || fail "install llvm-profdata of this Rust's LLVM as $tools/llvm-profdata"

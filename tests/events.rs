@@ -351,7 +351,7 @@ async fn a_late_commit_with_a_lower_position_is_neither_skipped_nor_overtaken() 
         published += 1;
         consumer.receive(published).await;
     }
-    let floor = floor_of_lane(&database).await;
+    let floor = floor_of_partition(&database).await;
     assert!(
         floor < late,
         "the floor {floor} has passed the unfinished position {late}"
@@ -362,7 +362,7 @@ async fn a_late_commit_with_a_lower_position_is_neither_skipped_nor_overtaken() 
     consumer.assert_in_order();
 
     // Once no transaction is stalled, the floor rises.
-    while floor_of_lane(&database).await < late {
+    while floor_of_partition(&database).await < late {
         database.record(0, busy, CLAIMED).await;
         database.drained().await;
         assert!(begun.elapsed() < consumer::TIMEOUT, "the floor never rose");
@@ -386,7 +386,7 @@ async fn a_mark_is_younger_than_every_writer_that_took_a_position_before_it() {
     assert!(mark.xid > writer, "so the position must wait for it");
 }
 
-async fn floor_of_lane(database: &Database) -> i64 {
+async fn floor_of_partition(database: &Database) -> i64 {
     sqlx::query_scalar("select floor from outbox_partition where partition = 0")
         .fetch_one(database.pool())
         .await

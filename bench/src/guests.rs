@@ -56,7 +56,7 @@ impl Guests {
         let sandbox = Sandbox::new(settings()).map_err(anyhow::Error::msg)?;
         subject.warm_in(&sandbox).await?;
         for (name, question) in questions() {
-            // The first tenth warms caches and the pool.
+            // A tenth more calls warm caches and the pool.
             self.ask(&subject, &sandbox, &question, self.calls / 10)
                 .await?;
             let used = usage::processor_time(std::process::id())?;

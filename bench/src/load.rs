@@ -178,7 +178,7 @@ fn spawn(connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'st
 }
 
 impl Decide {
-    /// Prints one line: clients, decisions per second, latencies, and the cost of each.
+    /// Returns one line: clients, decisions per second, latencies, and the cost of each; with `--prepare`, the ids of the tasks.
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let this = Arc::new(self);
         let tasks = match &this.tasks {

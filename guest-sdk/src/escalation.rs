@@ -100,15 +100,13 @@ fn superiors(task: &Task) -> Option<Vec<Principal>> {
     if let Some(owner) = &task.owner {
         return Some(vec![Principal::ManagerOf(owner.clone())]);
     }
-    let people = task
-        .candidates
-        .iter()
-        .filter_map(|candidate| match candidate {
-            Principal::User(user) | Principal::Member(Member { person: user, .. }) => {
-                Some(Principal::ManagerOf(user.clone()))
-            }
-            Principal::Group(_) | Principal::ManagerOf(_) => None,
-        });
-    let managers: Vec<_> = people.collect();
+    let manager = |candidate: &Principal| {
+        let (Principal::User(user) | Principal::Member(Member { person: user, .. })) = candidate
+        else {
+            return None;
+        };
+        Some(Principal::ManagerOf(user.clone()))
+    };
+    let managers: Vec<_> = task.candidates.iter().filter_map(manager).collect();
     (!managers.is_empty()).then_some(managers)
 }

@@ -148,7 +148,7 @@ async fn an_unknown_delivery_is_not_found() {
         .problem(404, "not_found");
 }
 
-/// The API's view of the events of a start, in order, once the feed has all of them.
+/// The deliveries of the events of a start, in order, once the feed has all of them.
 async fn of_events(app: &TestApp, started: &Value) -> Vec<Value> {
     let id = started["instance"]["id"].as_str().expect("an id");
     let count = started["events"].as_array().expect("events").len();

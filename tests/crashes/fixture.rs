@@ -61,7 +61,7 @@ pub(super) struct Fixture {
 impl Fixture {
     /// A fixture with so many hosts.
     pub(super) async fn open(hosts: usize, kafka: Kafka) -> Fixture {
-        let name = format!("wchaos-{}", wrkflw_runtime::clock::new_id().simple());
+        let name = format!("wcrash-{}", wrkflw_runtime::clock::new_id().simple());
         let folder = env::temp_dir().join(&name);
         fs::create_dir(&folder).expect("a fresh folder");
         let (to_postgres, to_kafka) = (Proxy::open().await, Proxy::open().await);

@@ -52,9 +52,9 @@ async fn joined_commands_write_what_single_ones_would() {
         fixture.apply(&[&change]).await;
         assert_eq!(fixture.load(one_by_one).await, leaves);
     }
-    let joint = joined(steps(&fixture, together));
-    let leaves = joint.leaves();
-    fixture.apply(&[&joint]).await;
+    let group = joined(steps(&fixture, together));
+    let leaves = group.leaves();
+    fixture.apply(&[&group]).await;
     assert_eq!(fixture.load(at_once).await, leaves);
     assert_eq!(
         counts(&fixture.rows(at_once).await),
@@ -71,14 +71,14 @@ async fn joined_commands_write_what_single_ones_would() {
 async fn a_joined_change_on_another_state_is_stale_as_a_whole() {
     let fixture = Fixture::new().await;
     let stored = pending(&fixture, "moved on").await;
-    let joint = joined(steps(&fixture, stored.clone()));
+    let group = joined(steps(&fixture, stored.clone()));
     let task = task_of(&stored.instance);
     fixture
         .apply(&[&fixture.change(Some(stored), "rob", &Command::Claim { task })])
         .await;
-    let before = fixture.rows(joint.after.id).await;
-    assert_eq!(fixture.commit(&[&joint]).await, [CommitResult::Stale]);
-    assert_eq!(fixture.rows(joint.after.id).await, before);
+    let before = fixture.rows(group.after.id).await;
+    assert_eq!(fixture.commit(&[&group]).await, [CommitResult::Stale]);
+    assert_eq!(fixture.rows(group.after.id).await, before);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use super::tree::{File, Finding, Tree, places};
 use super::{assert_tidy, fake, rules};
 
 /// Folders and pages that use the glossary's words.
-const SPOKEN: [&str; 10] = [
+const SPOKEN: [&str; 14] = [
     "host/",
     "guest-sdk/",
     "plugins/",
@@ -13,14 +13,18 @@ const SPOKEN: [&str; 10] = [
     "wit/",
     "bench/",
     "docs/",
+    "clients/",
+    "fuzz/",
+    "scripts/",
+    "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
 ];
 /// This file contains the words.
 const LIST: &str = "tests/structure/words.rs";
 
-/// A replaced word and what is said instead. Whole words, in any case, in code, comments and pages.
-const REPLACED: [(&str, &str); 44] = [
+/// A replaced word and what is said instead. Whole words and parts of names between `_`, in any case, in code, comments and pages.
+const REPLACED: [(&str, &str); 50] = [
     ("a stay", "a state instance"),
     ("the stay", "the state instance"),
     ("this stay", "this state instance"),
@@ -64,7 +68,13 @@ const REPLACED: [(&str, &str); 44] = [
     ("hands_max", "assignments_max"),
     ("companions", "batch"),
     ("nap", "poll_min"),
+    ("hear", "is notified"),
     ("hears", "is notified"),
+    ("fate", "commit result"),
+    ("joint", "group commit"),
+    ("lane", "partition"),
+    ("lanes", "partitions"),
+    ("wchaos", "wcrash"),
 ];
 
 fn replaced(tree: &Tree) -> Vec<Finding> {
@@ -77,8 +87,10 @@ fn replaced(tree: &Tree) -> Vec<Finding> {
     {
         for (number, line) in file.text.lines().enumerate() {
             let line = line.to_lowercase();
+            let parts = line.replace('_', " ");
             for (word, instead) in REPLACED {
-                if places(&line, word).next().is_some() {
+                let mut found = places(&line, word).chain(places(&parts, word));
+                if found.next().is_some() {
                     let what = format!("line {}: {word:?} is called {instead:?} here", number + 1);
                     findings.push(file.finding("word", what));
                 }
@@ -98,6 +110,7 @@ fn replaced_words_do_not_come_back() {
     let broken = fake(&[
         ("host/core/src/a.rs", "//! The Stay in a state.\n"),
         ("docs/a.md", "who gets work, and the ladder\n"),
+        ("tests/a.rs", "fn own_work_has_no_ladder() {}\n"),
         (
             "host/core/src/b.rs",
             "//! Data stays as it is; a scribed note.\n",
@@ -105,6 +118,10 @@ fn replaced_words_do_not_come_back() {
     ]);
     assert_eq!(
         rules(&replaced(&broken)),
-        ["host/core/src/a.rs: word", "docs/a.md: word"]
+        [
+            "host/core/src/a.rs: word",
+            "tests/a.rs: word",
+            "docs/a.md: word"
+        ]
     );
 }

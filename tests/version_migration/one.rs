@@ -298,7 +298,7 @@ async fn a_dry_run_shows_both_sides_only_to_who_may_read_instances() {
     }
 }
 
-/// A candidate of the old version who is none of the new one does not see the task any more.
+/// A candidate of only the old version no longer sees the task.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_hidden_from_candidates_of_the_old_version() {
     let app = chambers().await;

@@ -42,6 +42,13 @@ pub fn is_reserved(id: &str) -> bool {
     id.starts_with("wrkflw:")
 }
 
+impl StandIn {
+    /// Whether it is for work of this definition.
+    pub fn is_for(&self, definition: &str) -> bool {
+        self.definition.as_deref().is_none_or(|only| only == definition)
+    }
+}
+
 impl Actor {
     /// The host itself.
     pub fn host() -> Actor {
@@ -73,9 +80,6 @@ impl Actor {
     pub fn absent<'a>(&'a self, definition: &'a str) -> impl Iterator<Item = &'a StandIn> {
         let others = self.stands_in_for.iter();
         let others = others.filter(|absent| absent.person != self.id);
-        others.filter(move |absent| {
-            let only = absent.definition.as_deref();
-            only.is_none_or(|only| only == definition)
-        })
+        others.filter(move |absent| absent.is_for(definition))
     }
 }

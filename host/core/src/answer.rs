@@ -355,6 +355,26 @@ impl Principal {
             Principal::Member { person, group } => Some(Candidate::Member { person, group }),
         }
     }
+
+    /// The people whom it means, as far as the directory was asked for them.
+    pub fn people<'f>(&'f self, findings: &'f Findings) -> impl Iterator<Item = &'f str> {
+        let (one, many) = match self {
+            Principal::User(id) => (Some(id), None),
+            Principal::ManagerOf(id) => (findings.managers.get(id), None),
+            Principal::Member { person, group } => {
+                let is_in = |found: Option<&Vec<String>>, one| {
+                    found.is_some_and(|found| found.contains(one))
+                };
+                let is_member = is_in(findings.groups.get(person), group)
+                    || is_in(findings.members.get(group), person);
+                (is_member.then_some(person), None)
+            }
+            Principal::Group(id) => (None, findings.members.get(id)),
+        };
+        one.into_iter()
+            .chain(many.into_iter().flatten())
+            .map(String::as_str)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
     (dev, (0..count).map(start).collect())
 }
 
-/// Publishes another version with this group of reviewers.
+/// Publishes another version with this config.
 fn published(place: &Place, config: &Value) -> Value {
     let config = config.to_string();
     let write = |name: &str, bytes: &[u8]| {
@@ -51,7 +51,7 @@ fn until_over(place: &Place, operation: &Value) -> Value {
     }
 }
 
-/// Inserts a job for every instance that has failed three times.
+/// For each instance, inserts a job that has failed three times.
 fn fail_jobs(place: &Place) {
     place.sql(
         "insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error, lease_until)

@@ -93,7 +93,7 @@ fn priorities(graph: &Graph, problems: &mut Vec<Problem>) {
                 "priorities_unordered",
                 &at,
                 format!(
-                    "`{name}` begins at {}, and the one before it not below that; declare them in ascending order",
+                    "`{name}` begins at {}, which is not above the one before it; declare them in ascending order",
                     priority.at_least
                 ),
             ));

@@ -9,7 +9,7 @@ pub const OVERDUE: &str = "overdue";
 /// Too few people were eligible.
 pub const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
 /// Nobody is eligible for the task, while the other tasks suffice.
-pub const NOBODY_ABLE: &str = "nobody_able";
+pub const NOBODY_ELIGIBLE: &str = "nobody_eligible";
 /// The work was overdue, and was given to others.
 pub const ESCALATED: &str = "escalated";
 /// A person left the group to whose members the work was offered.
@@ -32,7 +32,7 @@ pub const FALLBACK: &str = "fallback";
 /// Why a task was escalated.
 pub const ESCALATIONS: &[&str] = &[OVERDUE, TOO_FEW_ELIGIBLE];
 /// Why a task was cancelled whose state went on.
-pub const CANCELLATIONS: &[&str] = &[ESCALATED, LEFT_GROUP, MIGRATED, NOBODY_ABLE, REOFFERED];
+pub const CANCELLATIONS: &[&str] = &[ESCALATED, LEFT_GROUP, MIGRATED, NOBODY_ELIGIBLE, REOFFERED];
 /// Why a task lost its owner, unless the owner released it.
 pub const RELEASES: &[&str] = &[BY_OPERATOR, BY_SUBSTITUTE, LOST_ELIGIBILITY, OVERDUE];
 /// Why a task got other candidates.

@@ -90,7 +90,7 @@ fn tasks() -> Vec<Task> {
         TaskStatus::Cancelled {
             owner: None,
             cancelled_at: at,
-            reason: Some("nobody_able".into()),
+            reason: Some("nobody_eligible".into()),
         },
     ];
     let task = |status| Task {

@@ -120,7 +120,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::StateDisclosed { .. } => Event::TaskCancelled {
             task,
             state,
-            reason: Some("nobody_able".into()),
+            reason: Some("nobody_eligible".into()),
         },
         Event::TaskCancelled { .. } => Event::DeadlinePassed {
             deadline: DEADLINE,

@@ -51,37 +51,18 @@ fn allocated(assignment: &Assignment) -> impl Iterator<Item = &Offer> {
     offers.filter(|offer| !offer.allocation.is_offered())
 }
 
-/// How many people are examined to allocate an assignment.
+/// How many people are examined to allocate an assignment. Each candidate counts, also one who is nobody.
 pub(super) fn examined(assignment: &Assignment, findings: &Findings) -> usize {
-    let of = |principal: &Principal| match principal {
-        Principal::Group(group) => findings.members.get(group).map_or(0, Vec::len),
-        Principal::User(_) | Principal::ManagerOf(_) | Principal::Member { .. } => 1,
-    };
     let candidates = allocated(assignment).flat_map(|offer| &offer.candidates);
-    candidates.map(of).sum()
+    candidates
+        .map(|principal| principal.people(findings).count().max(1))
+        .sum()
 }
 
 /// The people among the candidates of an offer, as far as the directory was asked for them.
 fn people<'f>(offer: &'f Offer, findings: &'f Findings) -> impl Iterator<Item = &'f str> {
-    offer.candidates.iter().flat_map(move |principal| {
-        let (one, many) = match principal {
-            Principal::User(id) => (Some(id), &[][..]),
-            Principal::ManagerOf(id) => (findings.managers.get(id), &[][..]),
-            Principal::Member { person, group } => {
-                let is_in = |found: Option<&Vec<String>>, one| {
-                    found.is_some_and(|found| found.contains(one))
-                };
-                let is_member = is_in(findings.groups.get(person), group)
-                    || is_in(findings.members.get(group), person);
-                (is_member.then_some(person), &[][..])
-            }
-            Principal::Group(id) => {
-                let members = findings.members.get(id);
-                (None, members.map_or(&[][..], Vec::as_slice))
-            }
-        };
-        one.into_iter().chain(many).map(String::as_str)
-    })
+    let candidates = offer.candidates.iter();
+    candidates.flat_map(|principal| principal.people(findings))
 }
 
 /// The first person of each list, then the second of each, until there are enough.

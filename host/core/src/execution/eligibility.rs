@@ -194,9 +194,8 @@ impl<'a> Place<'a> {
     }
 }
 
-fn is_candidate(task: &Task, person: &str, groups: &[String]) -> bool {
-    let mut candidates = task.candidates.iter();
-    candidates.any(|candidate| candidate.includes(person, groups))
+pub(super) fn is_candidate(task: &Task, person: &str, groups: &[String]) -> bool {
+    Candidate::among(&task.candidates, person, groups)
 }
 
 fn not_a_candidate(task: &Task, person: &str) -> Rejection {

@@ -12,7 +12,7 @@ use super::reassessment::ask_for_owners;
 use super::staffing::{OpenState, Staffing};
 use super::{Execution, Phase};
 use crate::event::Event;
-use crate::event::reasons::{FALLBACK, MANAGER, NOBODY_ABLE, TOO_FEW_ELIGIBLE};
+use crate::event::reasons::{FALLBACK, MANAGER, NOBODY_ELIGIBLE, TOO_FEW_ELIGIBLE};
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, Status};
 use crate::lookup::{Findings, Lookup};
@@ -237,7 +237,7 @@ impl Execution<'_> {
                 self.emit(Event::TaskCancelled {
                     task,
                     state,
-                    reason: Some(NOBODY_ABLE.to_owned()),
+                    reason: Some(NOBODY_ELIGIBLE.to_owned()),
                 });
             }
         }

@@ -60,8 +60,7 @@ impl Execution<'_> {
         let busy = self.busy_in(state_instance);
         let is_candidate = |person: &str| {
             let groups = findings.groups.get(person).map_or(&[][..], Vec::as_slice);
-            let mut candidates = candidates.iter();
-            candidates.any(|candidate| candidate.includes(person, groups))
+            Candidate::among(candidates, person, groups)
         };
         let is_able = |person: &&String| !busy.contains(person.as_str()) && is_candidate(person);
         familiar.iter().find(is_able).cloned()

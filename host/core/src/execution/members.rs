@@ -40,13 +40,8 @@ fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
 
 /// The same of an offer.
 fn offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
-    offer
-        .candidates
-        .iter()
-        .filter_map(|principal| match principal {
-            Principal::Member { person, group } => Some((person.as_str(), group.as_str())),
-            Principal::User(_) | Principal::Group(_) | Principal::ManagerOf(_) => None,
-        })
+    let candidates = offer.candidates.iter();
+    candidates.filter_map(|principal| Some((principal.id(), principal.member_of()?)))
 }
 
 /// Adds the candidates who must be members to the question to the directory.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::eligibility::Place;
+use super::eligibility::{Place, is_candidate};
 use super::staffing::OpenState;
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
@@ -74,7 +74,7 @@ fn keeps(
         return false;
     }
     let groups = findings.groups.get(owner).map_or(&[][..], Vec::as_slice);
-    let own = is_offered(task, owner, groups);
+    let own = is_candidate(task, owner, groups);
     let Some(absent) = &ownership.on_behalf_of else {
         return own;
     };
@@ -82,9 +82,9 @@ fn keeps(
     let stands_in = findings.stand_ins.get(owner).into_iter().flatten();
     own || stands_in
         .filter(|stand_in| stand_in.person == *absent)
-        .filter(|stand_in| stand_in.definition.iter().all(|of| of == key))
+        .filter(|stand_in| stand_in.is_for(key))
         .filter(|stand_in| place.is_open_to(stand_in))
-        .any(|stand_in| is_offered(task, absent, &stand_in.groups) && !is_excluded(absent))
+        .any(|stand_in| is_candidate(task, absent, &stand_in.groups) && !is_excluded(absent))
 }
 
 /// The releases of the open tasks that these people own, or that others own on their behalf. `blind`: because of a decision that is hidden.
@@ -114,9 +114,4 @@ fn claimed(task: &Task) -> Option<(&str, &Ownership)> {
         | TaskStatus::Completed { .. }
         | TaskStatus::Cancelled { .. } => None,
     }
-}
-
-fn is_offered(task: &Task, person: &str, groups: &[String]) -> bool {
-    let mut candidates = task.candidates.iter();
-    candidates.any(|candidate| candidate.includes(person, groups))
 }

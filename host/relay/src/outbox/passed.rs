@@ -17,7 +17,7 @@ pub(super) struct Passed(BTreeMap<i16, Place>);
 #[derive(Debug)]
 struct Place {
     pos: i64,
-    /// Why the first event waits.
+    /// Why the events wait.
     reason: String,
     moved_at: Instant,
 }
@@ -36,7 +36,7 @@ impl Passed {
         self.0.get(&partition).map(|place| place.pos)
     }
 
-    /// Why the events wait that the last claim of the partition passed over.
+    /// The reason why the events up to this position wait.
     pub(super) fn reason(&self, partition: i16) -> Option<String> {
         self.0.get(&partition).map(|place| place.reason.clone())
     }

@@ -8,6 +8,7 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use wrkflw_core::command::{ACTIONS, RESTART};
+use wrkflw_core::event::reasons::{CANCELLATIONS, ESCALATIONS};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::notification::Kind;
 
@@ -119,18 +120,32 @@ pub(super) enum ActionName {
     Signal,
 }
 
-/// A command.
-pub(super) struct CommandName;
+/// Declares the schema of a text that is one of these.
+macro_rules! one_of {
+    ($(#[doc = $about:literal] $name:ident = $values:expr;)*) => {$(
+        #[doc = $about]
+        pub(super) struct $name;
 
-impl PartialSchema for CommandName {
-    fn schema() -> RefOr<Schema> {
-        let names = ACTIONS.iter().copied().chain([RESTART]);
-        let name = ObjectBuilder::new().schema_type(Type::String);
-        name.enum_values(Some(names)).into()
-    }
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let name = ObjectBuilder::new().schema_type(Type::String);
+                let name = name.description(Some($about.trim()));
+                name.enum_values(Some($values)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )*};
 }
 
-impl ToSchema for CommandName {}
+one_of! {
+    /// A command.
+    CommandName = ACTIONS.iter().copied().chain([RESTART]);
+    /// Why work was escalated.
+    EscalationReason = ESCALATIONS.iter().copied();
+    /// Why the host cancelled a task on its own.
+    TaskCancelReason = CANCELLATIONS.iter().copied();
+}
 
 /// What a job does.
 #[derive(Serialize, ToSchema)]
@@ -159,30 +174,6 @@ pub(super) enum AuthType {
     System,
     /// For a blind vote.
     Unknown,
-}
-
-/// Why work was escalated.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum EscalationReason {
-    Overdue,
-    TooFewEligible,
-}
-
-/// Why the host cancelled a task on its own.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum TaskCancelReason {
-    /// The work was overdue, and was given to others.
-    Escalated,
-    /// A person left the group to whose members the work was offered.
-    LeftGroup,
-    /// The instance was migrated to another version.
-    Migrated,
-    /// Nobody is eligible for the task, while the other tasks suffice.
-    NobodyAble,
-    /// A plan offered the work anew.
-    Reoffered,
 }
 
 /// What a notification reports.

@@ -2,7 +2,7 @@
 -- `gate` read the members that passed; nothing is written for the others.
 --
 -- Each parameter is an array of the rows of one kind, as the types `commit_*` of the migrations have them.
--- What stands between `{rare` and `}rare` is left out where a batch has no such rows: `statement.rs` makes the shorter statement.
+-- `common` in `commit.rs` leaves out what is between `{rare` and `}rare`, for a batch without such rows.
 with member as materialized (
     -- A change that rests on cached rows names the tenant's access mark as it was then. It is current while the mark is the same.
     select m.*, m.access_mark is null or m.access_mark = coalesce((
@@ -39,8 +39,8 @@ locked as materialized (
     order by i.tenant_id, i.id
     for update of i
 ),
--- Behind the gate of the revision, so that no reply is kept for a command that lost. Its order drains `locked` first. Its age is
--- told by the clock that it is forgotten by: that of the database.
+-- Only members with the expected revision take keys, so no refused command keeps a reply. The order drains `locked` first. Times are
+-- of the database's clock, by which keys also expire.
 claimed as (
     insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
     select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, now(), l.command_id
@@ -58,7 +58,7 @@ updated as (
         title = m.title, summary = m.summary, sole = m.sole, observers = m.observers
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.instance_id
-      -- How many of its keys were taken: none, or all. A part cannot be undone in here, so the statement fails.
+      -- Others may have taken none of its keys, or all. If they took a part, the statement fails.
       and case (select count(*) from keyed k where k.member = m.member)
               - (select count(*) from claimed c where c.command_id = m.command_id)
           when 0 then true
@@ -84,7 +84,7 @@ free as materialized (
         offset 0
     ) o
 ),
--- A start has no row to lock: this insert settles the race for the entity, and that of `start_replies` the one for the key.
+-- A start has no row to lock. This insert decides which start gets the entity, and `start_replies` which one gets the key.
 started as (
     insert into instance (
         tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
@@ -116,8 +116,8 @@ started as (
     returning tenant_id, id
 ),
 -- }rare
--- Whether each member passed, by its number, and what its events need. The rows below carry that number and ask for their
--- member's place in the array: to join them with the members would compare each with each.
+-- By the number of each member: whether it passed, and what its events need. The rows below have that number and read the
+-- element at this place. A join with the members would compare each row with each member.
 gate as materialized (
     select
         array(
@@ -254,7 +254,7 @@ attributed as (
         decimal_value = excluded.decimal_value, float_value = excluded.float_value,
         timestamp_value = excluded.timestamp_value, bytes_value = excluded.bytes_value
 ),
--- Attributes without a type are no more.
+-- Deletes the attributes without a type.
 unattributed as (
     delete from attribute a
     using unnest($12::commit_attribute[]) as r
@@ -276,9 +276,9 @@ audited as (
     returning tenant_id, stream_id, seq, pos, event_seq
 ),
 -- {rare
--- Starts of children go with the state instance that asked for them, unless somebody has begun one. Then the child is cancelled by the
--- job that is put below; else there is nothing to cancel. A call that was left goes, unless its job keeps what is to be reported, such
--- as a reply that came during a suspension: its next run records that this is too late.
+-- Deletes the job that starts a child of a state that was left, unless a worker has begun it. Then the job that is put below cancels
+-- the child; otherwise that job is not put. Deletes the job of a service call of a state that was left, unless it has a report, such as
+-- a reply that came during a suspension: its next run records that the reply is too late.
 finished as (
     delete from job j
     using unnest($14::commit_finished_job[]) as r
@@ -287,13 +287,13 @@ finished as (
       and (not r.keeps_report or j.payload::json -> 'report' is null)
     returning r.cancels
 ),
--- What has ended gives its place below its root back.
+-- An ended instance frees its place below its root.
 vacated as (
     delete from descendant_place p
     using member m
     where m.vacates and (select passed from gate)[m.member] and p.tenant_id = m.tenant_id and p.instance_id = m.instance_id
 ),
--- A job that is put again is due anew, whoever had it in hand. All but deadlines are due at once, also if the host's clock is ahead.
+-- A job that is put again loses its lease and its attempts. All but deadlines are due at once, even if the host's clock is ahead.
 put as (
     insert into job (tenant_id, id, kind, instance_id, due_at, payload, service)
     select r.tenant_id, r.id, r.kind, r.instance_id, case when r.kind = 'deadline' then r.due_at else least(r.due_at, now()) end,
@@ -318,7 +318,7 @@ unsubscribed as (
       and s.trigger = r.trigger and s.entered_at = r.entered_at and s.state_id = r.state_id
 ),
 signalled as (
-    -- By the database's clock, as it is forgotten: a host's may be off by more than it is kept.
+    -- The database's clock also expires signals. A host's clock may differ by more than that.
     insert into signal (tenant_id, instance_id, signal_id, identity, content, entry_id, received_at)
     select r.tenant_id, r.instance_id, r.signal_id, r.identity, r.content, r.entry_id, now()
     from unnest($16::commit_signal[]) as r

@@ -80,7 +80,7 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         filter.insert("view".to_owned(), json!(view.name()));
         body.push(("filter", Json::of(&filter)));
     } else if !filter.is_empty() {
-        let message = "filters choose tasks of a view, and these are named by their ids";
+        let message = "filters need `--view`, but the tasks are given by their ids";
         let next = "leave out the filters, or say `--view` in place of the ids";
         return Err(Failure::new(Exit::Usage, message).next(next).into());
     }

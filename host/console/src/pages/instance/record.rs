@@ -93,7 +93,7 @@ fn line(kind: String, at: Timestamp, who: String, content: &RawValue, w: Words) 
     }
 }
 
-/// A page of a list. A refusal is part of the answer.
+/// A page of a list. A refusal is the error.
 pub(super) async fn list<T: DeserializeOwned>(
     visitor: &Visitor,
     path: &str,

@@ -81,7 +81,7 @@ fn village() -> TestDirectory {
 }
 
 #[test]
-fn work_goes_up_the_ladder_one_step_at_a_time() {
+fn work_goes_to_one_fallback_after_another() {
     let anns = |directory: TestDirectory, manager: &str| directory.manager("ann", manager);
     let alone = || TestDirectory {
         managers: [].into(),
@@ -141,7 +141,7 @@ fn enough_able_people_leave_the_rest_undone() {
     let script = check(
         village(),
         offering(&[bench, pair, &[]]),
-        "nobody_able nobody_able",
+        "nobody_eligible nobody_eligible",
     );
     let open = script.instance().active[0].tasks.iter();
     assert_eq!(open.filter(|task| task.status.is_open()).count(), 1);
@@ -166,7 +166,7 @@ fn enough_able_people_leave_the_rest_undone() {
 }
 
 #[test]
-fn own_work_has_no_ladder() {
+fn own_work_has_no_fallback() {
     let directory = Rc::new(RefCell::new(village().group("crew", &["bob"])));
     let assign = |state: &str| {
         let mut assignment = offering(&[]);
@@ -371,7 +371,7 @@ fn a_substitute_keeps_a_task_as_long_as_the_absence_holds() {
 }
 
 #[test]
-fn a_vote_that_leaves_nobody_goes_up_the_ladder() {
+fn a_vote_that_leaves_nobody_goes_to_the_fallback() {
     let crew = &[group("crew")][..];
     let (script, _) = settled(Assignment {
         needed: 2,

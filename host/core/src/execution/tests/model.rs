@@ -81,7 +81,7 @@ const CAME_BACK: &str = "came back";
 /// A migration that would have left work to nobody.
 const NOBODY_LEFT: &str = "nobody left";
 
-/// A walk under way, and what it came to.
+/// A running walk and its results.
 struct Walk {
     script: Script,
     world: Rc<RefCell<World>>,
@@ -89,7 +89,7 @@ struct Walk {
     ledger: Ledger,
     /// Folded from the events alone.
     folded: Option<Instance>,
-    /// Those whose child the instance is, from the first.
+    /// The waiting parents, from the outermost one.
     parents: Vec<Kin>,
     /// The directory has changed since the host last looked.
     changed: bool,
@@ -387,7 +387,7 @@ impl Walk {
         self.ledger.marks(world, |_| !self.changed)
     }
 
-    /// Who claimed a task keeps it only as long as they may decide it, for themselves or for whom they stand in.
+    /// An owner keeps a claimed task only while they may decide it, for themselves or for an absent person.
     fn entitled(&self, world: &World) -> Checked {
         for work in self.ledger.tasks.values().filter(|work| work.open) {
             let Some(hand) = work
@@ -489,7 +489,7 @@ fn the_rules_hold_on_every_path() {
     if let Err(failure) = result {
         panic!("{failure}");
     }
-    // A property that holds of nothing would hold as well.
+    // Walks without these events would prove nothing.
     let seen = seen.take();
     for (kind, least) in LEAST {
         let count = seen.get(kind).copied().unwrap_or(0);

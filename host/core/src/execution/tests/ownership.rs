@@ -195,7 +195,7 @@ fn a_substitute_delegates_for_the_owner() {
 }
 
 #[test]
-fn those_acted_for_are_barred_through_a_delegation_too() {
+fn those_acted_for_are_excluded_through_a_delegation_too() {
     let mut script = Script::new().knowing(everybody).claimed();
     let task = script.task(0);
     script
@@ -230,7 +230,7 @@ fn a_delegate_hands_back_link_by_link() {
 }
 
 #[test]
-fn an_operator_gives_a_task_to_anybody_who_is_not_barred() {
+fn an_operator_gives_a_task_to_anybody_who_is_not_excluded() {
     let mut script = Script::new().knowing(everybody).started();
     let task = script.task(0);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What flow logic is told of the source of an occurrence.
+//! The source of an occurrence, as flow logic receives it.
 
 use std::cell::RefCell;
 use std::rc::Rc;

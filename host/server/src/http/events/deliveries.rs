@@ -34,7 +34,7 @@ pub(in crate::http) enum EventState {
     Waiting,
     /// It is a dead letter.
     Parked,
-    /// An operator discarded it. Known of the newest 1000 discards of a tenant.
+    /// An operator discarded it. Shown for the newest 1000 discards of a tenant.
     Discarded,
     /// The broker acknowledged it, or it was discarded before the newest 1000 discards.
     Published,

@@ -42,7 +42,7 @@ impl Step {
         }
     }
 
-    /// Any child so far, or an unknown one.
+    /// Usually the end of a running child.
     pub(super) fn child_ends(&self, view: &View<'_>) -> Command {
         let (running, others): (Vec<_>, Vec<_>) =
             view.ledger.children.iter().partition(|(_, child)| {

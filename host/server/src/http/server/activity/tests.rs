@@ -9,7 +9,7 @@ const TIMEOUTS: Timeouts = Timeouts {
 };
 
 #[test]
-fn each_phase_has_its_own_patience() {
+fn each_phase_has_its_own_timeout() {
     let begun = Instant::now();
     let at = |seconds| begun + Duration::from_secs(seconds);
     let activity = Activity::new(begun);

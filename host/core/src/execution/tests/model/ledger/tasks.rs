@@ -9,7 +9,7 @@ use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
 use crate::answer::OverdueAction;
 use crate::command::Command;
 use crate::event::Event;
-use crate::event::reasons::{ESCALATED, LOST_ELIGIBILITY, NOBODY_ABLE};
+use crate::event::reasons::{ESCALATED, LOST_ELIGIBILITY, NOBODY_ELIGIBLE};
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, OpenDeadline, Task, TaskStatus};
 
@@ -281,7 +281,7 @@ impl Ledger {
                 reason,
                 state,
             } => {
-                if reason.as_deref() == Some(NOBODY_ABLE) {
+                if reason.as_deref() == Some(NOBODY_ELIGIBLE) {
                     let eligible = staffing::eligible(self, now.world, *state, *task);
                     ensure(eligible.is_empty(), || {
                         format!("{eligible:?} could have done {task}")
