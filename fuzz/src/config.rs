@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::{Arg, Args as _, Command, FromArgMatches as _};
 use wrkflw::config::Settings;
 use wrkflw::config::layers::{
-    DEFAULT_FILE, FILE_ARGUMENT, LayerError, PREFIX, Sources, told_reading,
+    DEFAULT_FILE, FILE_ARGUMENT, LayerError, PREFIX, Sources, resolve_reading,
 };
 
 /// What every other file holds that a setting names.
@@ -74,8 +74,8 @@ fn read(sources: &Sources, file: &str) -> Result<String, String> {
             format!("{SECRET}\n")
         })
     };
-    let refusal = match told_reading(command(), sources, &reader) {
-        Ok(told) => match Settings::from_arg_matches(&told.matches) {
+    let refusal = match resolve_reading(command(), sources, &reader) {
+        Ok(resolved) => match Settings::from_arg_matches(&resolved.matches) {
             Ok(settings) => return Ok(typed(&settings)),
             Err(error) => error.to_string(),
         },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wrkflw_store::outbox::{Reach, Waiting};
+use wrkflw_store::outbox::{ClaimStart, Waiting};
 
 use super::notifications::{notifier, settings};
 use super::webhooks::{subscribe, waiting};
@@ -182,15 +182,15 @@ async fn an_event_after_skipped_ones_waits_for_the_one_before_it() {
         claim.release().await.expect("a release");
         (passed, events)
     };
-    let (_, events) = claim(Reach::AboveFloor, &BTreeMap::new()).await;
+    let (_, events) = claim(ClaimStart::AboveFloor, &BTreeMap::new()).await;
     assert_eq!(events.len(), EVENTS_OF_A_START);
     assert!(events.iter().all(|(_, follows)| !follows));
     let positions: Vec<_> = events.iter().map(|(pos, _)| *pos).collect();
     let passed = BTreeMap::from([(0, positions[0])]);
     let behind = vec![(positions[1], true), (positions[2], false)];
-    let read = claim(Reach::AboveFloor, &passed).await;
+    let read = claim(ClaimStart::AboveFloor, &passed).await;
     assert_eq!(read, (Some(positions[0]), behind));
-    let read = claim(Reach::Everything, &passed).await;
+    let read = claim(ClaimStart::Everything, &passed).await;
     assert_eq!(read, (None, events));
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wrkflw_core::cloudevent::Naming;
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::Engine;
 use wrkflw_relay::webhook::Notifier;
 use wrkflw_relay::webhook::settings::Settings;
-use wrkflw_store::notifier::{Known, Reading};
+use wrkflw_store::notifier::{OnDuplicate, Reading};
 
 use super::*;
 use crate::support::until_so;
@@ -46,7 +46,7 @@ pub(crate) fn notifier_of(app: &TestApp, engine: &Engine, settings: Settings) ->
 /// A sender to receivers on this machine, with one attempt more than there are pauses.
 pub(crate) fn settings(pauses: &[Duration]) -> Settings {
     Settings {
-        reach: Reach::Private,
+        reach: AllowedAddresses::Private,
         pauses: pauses.to_vec(),
         ..Settings::default()
     }
@@ -287,7 +287,7 @@ async fn unsent(app: &TestApp) -> Vec<String> {
     let types = reading.unsent.iter().map(|unsent| &unsent.entry.kind);
     let types = types.cloned().collect();
     let moved = reading
-        .finish(&[], &[], app.engine.clock().now(), Known::Refused)
+        .finish(&[], &[], app.engine.clock().now(), OnDuplicate::Refused)
         .await;
     moved.expect("the cursor moves");
     types

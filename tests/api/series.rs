@@ -24,7 +24,7 @@ fn described(name: &str, version: &str, started_at: Timestamp) -> NewHost {
 /// The presence of the app's own host, which only the test renews.
 fn presence(app: &TestApp) -> Presence {
     let host = described("first:8080", "1.0.0", Clock::System.now());
-    Presence::new(app.store().clone(), host, Some(app.engine.tally()))
+    Presence::new(app.store().clone(), host, Some(app.engine.host_counts()))
 }
 
 async fn renewed(presence: &Presence) {
@@ -142,7 +142,7 @@ async fn figures_of_hosts_add_up_and_failed_writes_are_repeated() {
         .beside_with_engine(app.database.url(), std::time::Duration::from_secs(20))
         .await;
     let other = described("second:8080", "1.0.0", Clock::System.now());
-    let other = Presence::new(app.store().clone(), other, Some(engine.tally()));
+    let other = Presence::new(app.store().clone(), other, Some(engine.host_counts()));
     app.started("doc-1").await;
     for entity in ["doc-2", "doc-3"] {
         let body = Some(approval_start(entity));

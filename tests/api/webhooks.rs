@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wrkflw_core::cloudevent::Naming;
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_relay::webhook::Notifier;
 use wrkflw_relay::webhook::settings::Settings;
 use wrkflw_runtime::clock::Clock;
@@ -409,7 +409,7 @@ async fn webhooks_call_only_permitted_addresses() {
     )
     .await;
     let strict = Settings {
-        reach: Reach::Public,
+        reach: AllowedAddresses::Public,
         ..settings(&[])
     };
     let _working = notifier(&app, strict);

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
-use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts, Verifier};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::cloudevent::{CloudEvent, Naming, Public};
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::{Checkpointer, Look};
-use wrkflw_store::outbox::Reach;
+use wrkflw_store::outbox::ClaimStart;
 
 use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
@@ -54,7 +54,7 @@ pub(super) async fn verify(
     app: &TestApp,
     keys: &CheckpointKeys,
     kept: &[Checkpoint],
-) -> (Tally, Vec<Finding>) {
+) -> (VerifiedCounts, Vec<Finding>) {
     verify_of(app, None, keys, kept).await
 }
 
@@ -63,7 +63,7 @@ async fn verify_of(
     tenant: Option<&str>,
     keys: &CheckpointKeys,
     kept: &[Checkpoint],
-) -> (Tally, Vec<Finding>) {
+) -> (VerifiedCounts, Vec<Finding>) {
     let mut findings = Vec::new();
     let how = How {
         seals: Some(app.engine.seals()),
@@ -99,7 +99,7 @@ async fn published(app: &TestApp) -> Vec<Checkpoint> {
     let outbox = app.store().outbox();
     for _ in 0..16 {
         let Some(claim) = outbox
-            .claim(Reach::Everything, &BTreeMap::new())
+            .claim(ClaimStart::Everything, &BTreeMap::new())
             .await
             .expect("a claim")
         else {

@@ -10,7 +10,7 @@ use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_audit::verify::file::FileVerifier;
-use wrkflw_audit::verify::{Finding, How, Tally};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -68,12 +68,15 @@ impl<'a> Bench<'a> {
         );
     }
 
-    async fn verify(&self, lines: &[Value]) -> Result<(Tally, Vec<Finding>), String> {
+    async fn verify(&self, lines: &[Value]) -> Result<(VerifiedCounts, Vec<Finding>), String> {
         let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
         self.verify_written(&lines).await
     }
 
-    async fn verify_written(&self, lines: &[String]) -> Result<(Tally, Vec<Finding>), String> {
+    async fn verify_written(
+        &self,
+        lines: &[String],
+    ) -> Result<(VerifiedCounts, Vec<Finding>), String> {
         let mut findings = Vec::new();
         let replayer = self.replayed.then(|| replayer(&self.app.engine));
         let how = How {

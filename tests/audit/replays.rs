@@ -4,7 +4,7 @@ use serde_json::json;
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::replay::{ReplayError, Replayer};
-use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts, Verifier};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::json::Json;
 use wrkflw_engine::replay::Sandboxed;
@@ -17,7 +17,7 @@ use super::verify::{approved, behind, brief, forged, id};
 use crate::support::app::TestApp;
 use crate::support::guests;
 
-async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
+async fn verify(app: &TestApp, replayer: &Replayer) -> (VerifiedCounts, Vec<Finding>) {
     let mut findings = Vec::new();
     let how = How {
         seals: None,

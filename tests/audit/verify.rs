@@ -8,7 +8,7 @@ use uuid::Uuid;
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::seal::SealKeys;
-use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts, Verifier};
 use wrkflw_core::audit::{Entry, Head};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -31,7 +31,7 @@ pub(super) async fn verify(
     seals: Option<&SealKeys>,
     tenant: Option<&str>,
     which: &Which,
-) -> (Tally, Vec<Finding>) {
+) -> (VerifiedCounts, Vec<Finding>) {
     let mut findings = Vec::new();
     let how = How {
         seals,
@@ -45,7 +45,7 @@ pub(super) async fn verify(
     (tally, findings)
 }
 
-pub(crate) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
+pub(crate) async fn everything(app: &TestApp) -> (VerifiedCounts, Vec<Finding>) {
     verify(app, Some(app.engine.seals()), None, &Which::All).await
 }
 

@@ -254,7 +254,7 @@ test("events show their status in Kafka and at webhooks, with links to both", as
   const lines = page.locator(".record > li");
   // The feed has an event only when all earlier transactions have ended.
   for (let tries = 0; tries < 100 && (await lines.count()) < 2; tries += 1) await page.reload();
-  await lines.first().locator(".standings").getByText("Waiting").waitFor();
+  await lines.first().locator(".statuses").getByText("Waiting").waitFor();
   const error = `too large "><img src=x onerror=alert(1)>`;
   sql(`with moved as (delete from outbox_event where instance_id = '${id}' and seq = (select min(seq) from outbox_event where instance_id = '${id}') returning *)
     insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
@@ -268,14 +268,14 @@ test("events show their status in Kafka and at webhooks, with links to both", as
     select tenant_id, '${subscription.id}', id, false, stream_id, seq, 'dead', now(), now(), 5, 503, 'the receiver answered 503' from audit_entry
     where stream_id = '${id}' and event_seq = 1`);
   await page.reload();
-  const first = lines.first().locator(".standings li");
+  const first = lines.first().locator(".statuses li");
   await first.first().getByText("Refused", { exact: true }).waitFor();
   await first.first().getByText(error).waitFor();
   assert.equal(await page.locator("main img").count(), 0);
-  await lines.nth(1).locator(".standings").getByText("Published").waitFor();
+  await lines.nth(1).locator(".statuses").getByText("Published").waitFor();
   await first.nth(1).getByText("503 · the receiver answered 503").waitFor();
   await first.nth(1).getByRole("link", { name: receiver }).click();
-  await page.locator("#standing").getByText("Given up").waitFor();
+  await page.locator("#status").getByText("Given up").waitFor();
   await page.goBack();
   await first.first().getByRole("link", { name: "Kafka" }).click();
   await page.locator("#banner").getByText(error).waitFor();
@@ -288,7 +288,7 @@ test("events show their status in Kafka and at webhooks, with links to both", as
   const author = await signedIn(browser, "author");
   await author.goto(`${url}/console/instances/${id}?tab=events`);
   await author.locator(".record > li").first().waitFor();
-  assert.equal(await author.locator(".standings").count(), 0);
+  assert.equal(await author.locator(".statuses").count(), 0);
   await author.context().close();
   await api("DELETE", `/subscriptions/${subscription.id}`);
 });

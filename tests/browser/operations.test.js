@@ -153,23 +153,23 @@ test("all events with one error are sent again, and the page follows what become
   await group.getByLabel("All with this error").check();
   await page.getByLabel("Reason").fill("It is back");
   await page.getByRole("button", { name: "Send the chosen ones again" }).click();
-  const standing = (id) => page.locator("#sent li", { hasText: id });
-  for (const id of [first, second]) await standing(id).getByText("Waiting").waitFor();
-  assert.equal(await standing(other).count(), 0);
+  const status = (id) => page.locator("#sent li", { hasText: id });
+  for (const id of [first, second]) await status(id).getByText("Waiting").waitFor();
+  assert.equal(await status(other).count(), 0);
   await sound(page, "dead-letters-sent");
   kafka(first);
   kafka(second, "the broker is gone again");
   // The page updates itself.
-  await standing(first).getByText("Published").waitFor();
-  await standing(second).getByText("the broker is gone again").waitFor();
+  await status(first).getByText("Published").waitFor();
+  await status(second).getByText("the broker is gone again").waitFor();
   // The page of a single event updates itself, too.
-  await standing(second).getByRole("link").click();
+  await status(second).getByRole("link").click();
   await page.getByRole("link", { name: "Send again" }).click();
   await page.getByLabel("Reason").fill("Once more");
   await page.getByRole("button", { name: "Confirm: Send again" }).click();
-  await standing(second).getByText("Waiting").waitFor();
+  await status(second).getByText("Waiting").waitFor();
   kafka(second);
-  await standing(second).getByText("Published").waitFor();
+  await status(second).getByText("Published").waitFor();
   assert.deepEqual(page.context().complaints, []);
   await page.context().close();
 });
@@ -273,14 +273,14 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.getByLabel("Reason").fill(`Nobody reads it "><img src=x onerror=alert(1)>`);
   await page.getByRole("button", { name: "Confirm: Discard" }).click();
   await page.getByText("It is discarded.").waitFor();
-  await page.locator("#standing").getByText("Discarded").waitFor();
+  await page.locator("#status").getByText("Discarded").waitFor();
   answers.push(200, 200, 200, 200);
   await page.getByRole("link", { name: "Send again" }).click();
   await page.locator("#preview").getByText("It is sent at once").waitFor();
   await page.getByRole("button", { name: "Confirm: Send again" }).click();
   await page.getByText("It is sent again. The attempt appears below.").waitFor();
   // The page updates itself with the result.
-  await page.locator("#standing").getByText("Accepted").waitFor();
+  await page.locator("#status").getByText("Accepted").waitFor();
   await page.locator("tbody tr").first().getByText("200").waitFor();
   await api("DELETE", `/subscriptions/${subscription.id}`);
   assert.deepEqual(page.context().complaints, []);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Candidate;
-use wrkflw_store::reassessments::{Concerned, Mark};
+use wrkflw_store::reassessments::{Concerned, WalkProgress};
 
 use super::*;
 use crate::support::app::TestApp;
@@ -39,7 +39,7 @@ impl Fixture {
 
     /// All affected instances, read in pages of `limit` rows.
     async fn concerned(&self, principal: &Candidate, limit: i64) -> BTreeSet<InstanceId> {
-        let (mut found, mut mark) = (BTreeSet::new(), Some(Mark::BEGINNING));
+        let (mut found, mut mark) = (BTreeSet::new(), Some(WalkProgress::BEGINNING));
         while let Some(from) = mark {
             let Concerned {
                 instances,
@@ -64,7 +64,7 @@ impl Fixture {
         found
     }
 
-    async fn page(&self, principal: &Candidate, from: Mark, limit: i64) -> Concerned {
+    async fn page(&self, principal: &Candidate, from: WalkProgress, limit: i64) -> Concerned {
         let page = self
             .store
             .instances_concerned(TENANT, principal, from, limit, noon());
@@ -195,7 +195,7 @@ async fn each_instance_of_a_page_is_found_once_in_order() {
     for limit in [2, 4, 100] {
         assert_eq!(fixture.concerned(&crew, limit).await, each, "{limit}");
     }
-    let page = fixture.page(&crew, Mark::BEGINNING, 100).await;
+    let page = fixture.page(&crew, WalkProgress::BEGINNING, 100).await;
     let order: Vec<_> = page.instances.iter().map(|(one, _)| *one).collect();
     assert_eq!(order, all);
     // After the last instance the page has nothing more.
@@ -282,12 +282,12 @@ async fn a_reassessment_is_claimed_by_one_worker_and_continues_where_it_stopped(
     assert_eq!(lost.len(), 1);
     assert_eq!(
         (&lost[0].principal, lost[0].mark),
-        (&Candidate::Group("crew".into()), Mark::BEGINNING)
+        (&Candidate::Group("crew".into()), WalkProgress::BEGINNING)
     );
     assert_eq!(claim(noon()).await, []);
-    let mark = Mark {
+    let mark = WalkProgress {
         after: clock::new_id(),
-        ..Mark::BEGINNING
+        ..WalkProgress::BEGINNING
     };
     let advance = async |reassessment, until| {
         let advanced = fixture

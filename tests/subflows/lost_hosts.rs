@@ -12,7 +12,7 @@ use wrkflw_engine::job_handlers::JobHandlers;
 use wrkflw_engine::{Engine, Error};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::bulk::{Batch, Outcome};
-use wrkflw_store::descendants::{Bounds, Place};
+use wrkflw_store::descendants::{Bounds, PlaceResult};
 use wrkflw_store::jobs::{Job, TenantSlots};
 
 use super::*;
@@ -135,11 +135,11 @@ async fn a_child_that_has_ended_gets_no_place_again() {
     };
     let take = async || app.store().take_place(&start, root, bounds).await;
     let places = "select count(*) from descendant_place";
-    assert_eq!(take().await.expect("an answer"), Place::Taken);
+    assert_eq!(take().await.expect("an answer"), PlaceResult::Taken);
     assert_eq!(counted(&app, places).await, 1, "it had one");
     signal(&app, &child, "PAID", json!({})).await.expect(200);
     assert_eq!(counted(&app, places).await, 0);
-    assert_eq!(take().await.expect("an answer"), Place::Taken);
+    assert_eq!(take().await.expect("an answer"), PlaceResult::Taken);
     assert_eq!(counted(&app, places).await, 0);
     let started = "select sum(started)::int8 from descendant_count";
     assert_eq!(counted(&app, started).await, 1);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wrkflw_core::json::Json;
 use wrkflw_runtime::clock;
-use wrkflw_store::signals::{Keeping, Kept, NewSignal};
+use wrkflw_store::signals::{Keeping, NewSignal, StoredSignal};
 
 use super::*;
 
@@ -287,7 +287,7 @@ async fn kept_signals_of_one_sender_are_limited() {
 }
 
 /// A buffered signal that a dead host had assigned to the instance.
-async fn given(app: &TestApp, instance: &str) -> Kept {
+async fn given(app: &TestApp, instance: &str) -> StoredSignal {
     let (store, clock) = (app.store(), app.engine.clock());
     let tenant = store
         .tenant("default")

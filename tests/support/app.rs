@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::cloudevent::Naming;
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::Engine;
 use wrkflw_engine::job_handlers::JobHandlers;
 use wrkflw_engine::jobs::Jobs;
@@ -496,5 +496,5 @@ fn application(engine: Engine, auth: &AuthSettings) -> App {
         CancellationToken::new(),
     );
     // Receivers of the tests are on this machine.
-    app.reaching(Reach::Private)
+    app.reaching(AllowedAddresses::Private)
 }

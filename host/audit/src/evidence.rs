@@ -67,13 +67,13 @@ struct Evidence<'a> {
     embedded_by: Option<&'a str>,
     evaluations: Vec<Record<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    lookups: Vec<Looked<'a>>,
+    lookups: Vec<LookupEvidence<'a>>,
     made: &'a [Uuid],
 }
 
 /// A look-up in the directory and its result.
 #[derive(Serialize)]
-struct Looked<'a> {
+struct LookupEvidence<'a> {
     asked: &'a Lookup,
     found: &'a Findings,
 }
@@ -111,7 +111,7 @@ impl Circumstances<'_> {
         let mut lookups = self.lookups.iter();
         let reads_calendars = lookups.any(|(asked, _)| !asked.calendars.is_empty());
         let lookups = self.lookups.iter();
-        let lookups = lookups.map(|(asked, found)| Looked { asked, found });
+        let lookups = lookups.map(|(asked, found)| LookupEvidence { asked, found });
         Json::of(&Evidence {
             id: self.id,
             command: self.command,

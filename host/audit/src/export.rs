@@ -14,7 +14,9 @@ use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use self::line::{EntryLine, FORMAT, LeafLine, Line, ProofLine, RefusedLine, TenantLine, VERSION};
+use self::line::{
+    EntryLine, ExportLine, FORMAT, LeafLine, ProofLine, RefusedLine, TenantLine, VERSION,
+};
 use crate::record::rows::{InstanceRow, StreamRow, TaskRow, Which};
 use crate::record::{Instances as _, Leaves as _, Record, Streams as _, Versions as _};
 use wrkflw_core::audit::StreamKind;
@@ -54,7 +56,7 @@ struct Leaves {
     proofs: Option<proof::Proofs>,
 }
 
-impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
+impl<'a, R: Record, W: FnMut(&ExportLine) -> std::io::Result<()>> Exporter<'a, R, W> {
     pub fn new(record: &'a R, with_components: bool, write: W) -> Exporter<'a, R, W> {
         Exporter {
             record,
@@ -72,7 +74,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         which: &Which,
         now: Timestamp,
     ) -> Result<u64, ExportError<R::Error>> {
-        self.line(&Line::Header {
+        self.line(&ExportLine::Header {
             format: FORMAT.to_owned(),
             version: VERSION,
             exported_at: now,
@@ -91,11 +93,11 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             }
         }
         let lines = self.lines;
-        self.line(&Line::End { lines })?;
+        self.line(&ExportLine::End { lines })?;
         Ok(self.lines)
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), ExportError<R::Error>> {
+    fn line(&mut self, line: &ExportLine) -> Result<(), ExportError<R::Error>> {
         (self.write)(line).map_err(ExportError::Write)?;
         self.lines += 1;
         Ok(())
@@ -114,7 +116,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         }
         let taken_in = snapshot.taken_in().await?.unwrap_or(0);
         let size = snapshot.leaves_logged().await?;
-        self.line(&Line::Tenant(TenantLine {
+        self.line(&ExportLine::Tenant(TenantLine {
             id,
             name: name.to_owned(),
             whole,
@@ -146,7 +148,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             after = (last.reference.key.clone(), last.reference.version);
             for version in page {
                 let digest = version.component.clone();
-                self.line(&Line::Version(Box::new(version)))?;
+                self.line(&ExportLine::Version(Box::new(version)))?;
                 if self.with_components && self.components.insert(digest.clone()) {
                     self.component(&digest).await?;
                 }
@@ -161,7 +163,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         // A missing component is found when its commands are replayed.
         if let Some(bytes) = self.record.recorded_component(Digest(bytes)).await? {
             let bytes = STANDARD.encode(bytes);
-            self.line(&Line::Component { bytes })?;
+            self.line(&ExportLine::Component { bytes })?;
         }
         Ok(())
     }
@@ -194,7 +196,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
                         self.leaf(leaf)?;
                     }
                     number = row.checkpoint.number.cast_signed();
-                    self.line(&Line::Checkpoint(row.checkpoint))?;
+                    self.line(&ExportLine::Checkpoint(row.checkpoint))?;
                 }
             }
             for leaf in leaves {
@@ -207,7 +209,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
     }
 
     fn leaf(&mut self, row: crate::record::rows::LeafRow) -> Result<(), ExportError<R::Error>> {
-        self.line(&Line::Leaf(LeafLine {
+        self.line(&ExportLine::Leaf(LeafLine {
             leaf: row.leaf,
             kind: row.kind,
             id: row.id,
@@ -262,7 +264,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             );
             return Err(ExportError::Unfit(detail));
         };
-        self.line(&Line::Checkpoint(last.checkpoint))?;
+        self.line(&ExportLine::Checkpoint(last.checkpoint))?;
         Ok(Leaves {
             by_entry,
             proofs: Some(proofs),
@@ -314,9 +316,9 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             }
             for row in page {
                 let id = row.id;
-                self.line(&Line::Instance(Box::new(row)))?;
+                self.line(&ExportLine::Instance(Box::new(row)))?;
                 for task in tasks.remove(&id).unwrap_or_default() {
-                    self.line(&Line::Task(Box::new(task)))?;
+                    self.line(&ExportLine::Task(Box::new(task)))?;
                 }
                 self.entries(&mut snapshot, StreamKind::Instance, id.0, leaves)
                     .await?;
@@ -349,7 +351,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
                     kind.name()
                 ))
             })?;
-            self.line(&Line::Entry(Box::new(line)))?;
+            self.line(&ExportLine::Entry(Box::new(line)))?;
         }
         Ok(())
     }
@@ -387,7 +389,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         head: Option<crate::record::rows::HeadRow>,
     ) -> Result<(), ExportError<R::Error>> {
         let (kind, id) = (row.kind.clone(), row.id);
-        self.line(&Line::Stream { kind, id, head })?;
+        self.line(&ExportLine::Stream { kind, id, head })?;
         match StreamKind::named(&row.kind) {
             Some(kind) => self.entries(snapshot, kind, id, &Leaves::default()).await,
             None => Ok(()),
@@ -405,7 +407,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             after = Some(last.id);
             for row in page {
                 let (id, pos, columns) = (row.id, row.pos, row.hashed().to_vec());
-                self.line(&Line::Refused(RefusedLine { id, pos, columns }))?;
+                self.line(&ExportLine::Refused(RefusedLine { id, pos, columns }))?;
             }
         }
     }

@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use self::rows::{
     CheckpointRow, Columns, DirectoryTable, EntryOf, EntryRow, HeadRow, InstanceRow, LeafRow,
-    PartRows, RecordedVersion, Refused, ReplyRow, StreamRow, TableRows, TaskRow, Which,
+    PartRows, RecordedVersion, RefusedAttemptColumns, ReplyRow, StreamRow, TableRows, TaskRow,
+    Which,
 };
 use wrkflw_core::audit::StreamKind;
 use wrkflw_core::ids::{Digest, InstanceId, TaskId, TenantId, VersionRef};
@@ -167,7 +168,7 @@ pub trait Leaves: Reading + Send {
         &mut self,
         after: Option<Uuid>,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<Refused>, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<RefusedAttemptColumns>, Self::Error>> + Send;
 
     /// Entries that have a leaf in two rows.
     fn doubled(

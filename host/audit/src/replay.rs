@@ -13,7 +13,7 @@ use moka::future::Cache;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::record::{Evaluated, Looked, Record};
+use self::record::{Evaluated, Record, RecordedLookup};
 pub use self::source::{Carried, Source};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::command::Command;
@@ -238,7 +238,7 @@ fn refused(error: &ExecutionError) -> ReplayError {
 
 /// Under another version of the time zone database, working time may end at another moment. Then a difference is no evidence of tampering.
 fn by_zones(error: ReplayError, record: &Record) -> ReplayError {
-    let reads_calendars = |looked: &Looked| !looked.asked.calendars.is_empty();
+    let reads_calendars = |looked: &RecordedLookup| !looked.asked.calendars.is_empty();
     match error {
         Differs(what)
             if record.lookups.iter().any(reads_calendars)

@@ -34,7 +34,7 @@ pub struct Seal {
 
 /// The result of the check of a seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SealVerdict {
     Valid,
     /// The seal is not one of this content.
     Invalid,
@@ -43,14 +43,14 @@ pub enum Verdict {
     UnknownVersion,
 }
 
-impl Verdict {
+impl SealVerdict {
     /// The verdict on a stored seal of this version. `mac` is the MAC with the key that the seal names, if this key is known.
-    fn of(version: i16, mac: Option<[u8; 32]>, stored: &[u8]) -> Verdict {
+    fn of(version: i16, mac: Option<[u8; 32]>, stored: &[u8]) -> SealVerdict {
         match mac {
-            _ if version != MAC_VERSION => Verdict::UnknownVersion,
-            None => Verdict::UnknownKey,
-            Some(mac) if mac == stored => Verdict::Valid,
-            Some(_) => Verdict::Invalid,
+            _ if version != MAC_VERSION => SealVerdict::UnknownVersion,
+            None => SealVerdict::UnknownKey,
+            Some(mac) if mac == stored => SealVerdict::Valid,
+            Some(_) => SealVerdict::Invalid,
         }
     }
 }
@@ -107,9 +107,9 @@ impl SealKeys {
         tenant: &str,
         (instance, task): (InstanceId, TaskId),
         decision: &Decision,
-    ) -> Verdict {
+    ) -> SealVerdict {
         let mac = self.mac(key_id, tenant, instance, task, decision);
-        Verdict::of(version, mac, stored)
+        SealVerdict::of(version, mac, stored)
     }
 
     /// The MAC of this decision with the named key; none if there is no such key.

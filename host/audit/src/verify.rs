@@ -65,7 +65,7 @@ pub struct Finding {
 /// Counts of the verified parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tally {
+pub struct VerifiedCounts {
     pub streams: u64,
     pub instances: u64,
     pub entries: u64,
@@ -153,7 +153,7 @@ pub struct Verifier<'a, R, F> {
     keys: &'a CheckpointKeys,
     kept: &'a [Checkpoint],
     tell: F,
-    tally: Tally,
+    tally: VerifiedCounts,
     profiles: Profiles,
 }
 
@@ -172,14 +172,18 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
             keys,
             kept,
             tell,
-            tally: Tally::default(),
+            tally: VerifiedCounts::default(),
             profiles: Profiles::default(),
         }
     }
 
     /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree, rows
     /// that belong to no instance or stream, and kept checkpoints of missing tenants.
-    pub async fn run(mut self, tenant: Option<&str>, which: &Which) -> Result<Tally, R::Error> {
+    pub async fn run(
+        mut self,
+        tenant: Option<&str>,
+        which: &Which,
+    ) -> Result<VerifiedCounts, R::Error> {
         let mut after = None;
         let mut absent: Vec<&Checkpoint> = self.kept.iter().collect();
         absent.retain(|kept| tenant.is_none_or(|wanted| wanted == kept.tenant));
@@ -210,7 +214,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         mut self,
         (tenant, name): (TenantId, &str),
         instance: InstanceId,
-    ) -> Result<Tally, R::Error> {
+    ) -> Result<VerifiedCounts, R::Error> {
         self.tenant(tenant, name, &Which::One(instance)).await?;
         Ok(self.tally)
     }

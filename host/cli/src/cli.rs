@@ -61,7 +61,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
-use crate::config::layers::{self, LayerError, PREFIX, Sources, Told};
+use crate::config::layers::{self, LayerError, PREFIX, ResolvedSettings, Sources};
 use crate::config::{Settings, SettingsError};
 use wrkflw_sandbox::Compiler;
 
@@ -233,12 +233,12 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
         arguments: connection::behind_the_command(std::env::args_os().collect()),
         variables: variables.ours,
     };
-    let told = match layers::told(command(), &sources) {
-        Ok(told) => told,
+    let resolved = match layers::resolve(command(), &sources) {
+        Ok(resolved) => resolved,
         Err(LayerError::Clap(error)) => error.exit(),
         Err(LayerError::Settings(error)) => return finish(fallback, Err(error.into())),
     };
-    let mut cli = match Cli::from_arg_matches(&told.matches) {
+    let mut cli = match Cli::from_arg_matches(&resolved.matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
@@ -246,7 +246,8 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
         change(&mut args.settings);
     }
     let output = Output::new(cli.output, cli.quiet, variables.no_colour);
-    told.unknown
+    resolved
+        .unknown
         .iter()
         .for_each(|unknown| Output::warn(unknown));
     let program = std::env::current_exe().context("cannot determine the path of this program");
@@ -264,15 +265,20 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
             under_cargo: variables.under_cargo,
             output,
         };
-        run(cli.command, &told, output, &environment)
+        run(cli.command, &resolved, output, &environment)
     });
     finish(output, result)
 }
 
-fn run(command: Command, told: &Told, output: Output, environment: &Environment) -> Result<()> {
+fn run(
+    command: Command,
+    resolved: &ResolvedSettings,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
     match command {
         Command::Dev(args) => dev::run(args, output, environment),
-        Command::Demo(args) => approval::run(args, told, output, environment),
+        Command::Demo(args) => approval::run(args, resolved, output, environment),
         Command::Serve(args) => serve::run(*args, output, environment),
         Command::Migrate(args) => migrate::run(&args, output),
         Command::Definition(command) => definition::run(command, output, environment),
@@ -304,7 +310,7 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Doctor(args) => doctor::run(*args, output, environment),
         Command::Completions(args) => reference::completions(&args, output),
         Command::Man(args) => reference::man(&args, output),
-        Command::Config(command) => settings::run(&command, told, output),
+        Command::Config(command) => settings::run(&command, resolved, output),
     }
 }
 

@@ -37,7 +37,7 @@ use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::checkpoint::topic_beside;
 use wrkflw_core::cloudevent::Naming;
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::services::Services;
 use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
 use wrkflw_relay::webhook;
@@ -340,9 +340,9 @@ impl Settings {
     pub fn webhooks(&self) -> webhook::settings::Settings {
         webhook::settings::Settings {
             reach: if self.webhook_allow_private {
-                Reach::Private
+                AllowedAddresses::Private
             } else {
-                Reach::Public
+                AllowedAddresses::Public
             },
             ca_file: self.webhook_ca_file.clone(),
             ..webhook::settings::Settings::default()

@@ -407,7 +407,7 @@ column-active = Aktiv
 column-newest = Neueste
 column-published = Veröffentlicht von
 column-version = Version
-column-standing = Stand
+column-status = Status
 column-component = Komponente
 column-running = Laufende
 version-number = Version { $number }
@@ -1034,7 +1034,7 @@ sample-text = Das ist der eigene Inhalt des Produkts. Die Arbeit darüber kommt 
 sample-seen-as = Gesehen als
 
 # What became of the events of an instance.
-event-standing = Zustellungen des Ereignisses
+event-status = Zustellungen des Ereignisses
 kafka-waiting = Wartet
 kafka-parked = Abgelehnt
 kafka-discarded = Verworfen

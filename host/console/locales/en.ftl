@@ -407,7 +407,7 @@ column-active = Active
 column-newest = Newest
 column-published = Published by
 column-version = Version
-column-standing = Standing
+column-status = Status
 column-component = Component
 column-running = Running
 version-number = Version { $number }
@@ -1034,7 +1034,7 @@ sample-text = This is the product's own content. The work above comes from this 
 sample-seen-as = Seen as
 
 # What became of the events of an instance.
-event-standing = Deliveries of the event
+event-status = Deliveries of the event
 kafka-waiting = Waiting
 kafka-parked = Refused
 kafka-discarded = Discarded

@@ -380,7 +380,7 @@ column-active = ที่ใช้งาน
 column-newest = ใหม่สุด
 column-published = เผยแพร่โดย
 column-version = เวอร์ชัน
-column-standing = สถานะ
+column-status = สถานะ
 column-component = คอมโพเนนต์
 column-running = กำลังดำเนิน
 version-number = เวอร์ชัน { $number }
@@ -918,7 +918,7 @@ sample-text = นี่คือเนื้อหาของผลิตภั
 sample-seen-as = ดูในฐานะ
 
 # What became of the events of an instance.
-event-standing = การส่งเหตุการณ์
+event-status = การส่งเหตุการณ์
 kafka-waiting = รออยู่
 kafka-parked = ถูกปฏิเสธ
 kafka-discarded = ทิ้งแล้ว

@@ -10,7 +10,7 @@
 //! - `session` finds the signed-in person. `guard` surrounds every page: headers, the origin of forms, panics. `http::beside`
 //!   gives pages the limits of the API.
 //! - `api` calls the API, and `data` has its answers about instances. `language` has the texts, `zone` the time zone of a reader. `shell`
-//!   is the frame of a page. `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
+//!   is the frame of a page. `assets` serves styles and scripts, and `sitemap` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
 //! - `confirm` is a form for definers and operators, `list` a list of the API as a table, `drawing` the drawing of a flow.
 //! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.
@@ -28,11 +28,11 @@ mod list;
 mod moment;
 mod names;
 mod pages;
-mod places;
 mod posted;
 mod provider;
 mod session;
 mod shell;
+mod sitemap;
 #[cfg(test)]
 mod tests;
 mod zone;

@@ -23,7 +23,7 @@ const EMPTY_TIME_MAX: Duration = Duration::from_secs(4);
 #[derive(Deserialize)]
 pub(crate) struct Paged<T> {
     pub(crate) data: Vec<T>,
-    pub(crate) page: Next,
+    pub(crate) page: PageInfo,
     /// The names of people and groups in the rows, if the request asked for them.
     #[serde(default)]
     pub(crate) people: BTreeMap<String, String>,
@@ -31,8 +31,9 @@ pub(crate) struct Paged<T> {
     pub(crate) groups: BTreeMap<String, String>,
 }
 
+/// What the API says of a page of a list: where the next one begins, and how many rows there are.
 #[derive(Default, Deserialize)]
-pub(crate) struct Next {
+pub(crate) struct PageInfo {
     pub(crate) next: Option<String>,
     #[serde(default)]
     pub(crate) count: Option<i64>,
@@ -63,7 +64,7 @@ impl<T> Default for Paged<T> {
     fn default() -> Paged<T> {
         Paged {
             data: Vec::new(),
-            page: Next::default(),
+            page: PageInfo::default(),
             people: BTreeMap::new(),
             groups: BTreeMap::new(),
         }
@@ -73,7 +74,7 @@ impl<T> Default for Paged<T> {
 /// The parameters in the address of a page with a list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct ListQuery {
     pub(crate) after: String,
 }
 
@@ -230,7 +231,7 @@ impl Listing {
         self,
         path: &str,
         parameters: &[(&str, &str)],
-        asked: &Asked,
+        query: &ListQuery,
         next: Option<&String>,
     ) -> Listing {
         let address = |after: &str| {
@@ -242,7 +243,7 @@ impl Listing {
             None => self.empty.clone(),
         };
         Listing {
-            first: (!asked.after.is_empty()).then(|| address("")),
+            first: (!query.after.is_empty()).then(|| address("")),
             next: next.map(|next| address(next)),
             empty,
             ..self

@@ -132,7 +132,7 @@ struct Refused {
     error: String,
 }
 
-struct Known {
+struct CachedMetadata {
     metadata: Result<Metadata, Failure>,
     until: Timestamp,
 }
@@ -141,7 +141,7 @@ pub(crate) struct Provider {
     pub(crate) settings: ProviderSettings,
     client: HttpClient,
     clock: Clock,
-    known: Mutex<Option<Known>>,
+    cached: Mutex<Option<CachedMetadata>>,
     exchanges: Semaphore,
     logouts: Lru<String, ()>,
 }
@@ -152,7 +152,7 @@ impl Provider {
             settings,
             client: HttpClient::new(),
             clock: Clock::System,
-            known: Mutex::new(None),
+            cached: Mutex::new(None),
             exchanges: Semaphore::new(EXCHANGES_MAX),
             logouts: Lru::new(LOGOUTS_MAX).expiring(LOGOUT_KEPT),
         }
@@ -175,10 +175,10 @@ impl Provider {
 
     /// The provider's metadata. Concurrent callers share one request.
     pub(crate) async fn metadata(&self) -> Result<Metadata, Failure> {
-        let mut known = self.known.lock().await;
+        let mut cached = self.cached.lock().await;
         let now = self.clock.now();
-        if let Some(known) = known.as_ref().filter(|known| now < known.until) {
-            return known.metadata.clone();
+        if let Some(cached) = cached.as_ref().filter(|cached| now < cached.until) {
+            return cached.metadata.clone();
         }
         let metadata = self.discover().await;
         if let Err(failure) = &metadata {
@@ -189,7 +189,7 @@ impl Provider {
             );
         }
         let kept = if metadata.is_ok() { KNOWN } else { PAUSE };
-        *known = Some(Known {
+        *cached = Some(CachedMetadata {
             metadata: metadata.clone(),
             until: later(self.clock.now(), kept),
         });

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::assets::{PATHS, Paths};
 use crate::language::{self, Language, Words};
-use crate::places::{self, Place};
 use crate::session::Visitor;
+use crate::sitemap::{self, SitemapEntry};
 
 /// Unread notifications that are counted; more are shown as `9+`.
 const UNREAD_MAX: usize = 9;
@@ -43,8 +43,8 @@ impl Reader {
     }
 
     /// The pages of the navigation.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
-        places::main(self)
+    pub(crate) fn navigation(&self) -> impl Iterator<Item = &'static SitemapEntry> {
+        sitemap::navigation(self)
     }
 }
 

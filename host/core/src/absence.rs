@@ -58,7 +58,7 @@ impl Absence {
         let double = held.iter().find(|other| {
             other.person == self.person
                 && other.definition == self.definition
-                && Reach::of(self).within(other).is_some()
+                && AbsenceScope::of(self).within(other).is_some()
         });
         if let Some(double) = double {
             return Err(Refusal::Overlap {
@@ -72,7 +72,7 @@ impl Absence {
         }
         let chain = Chain {
             people: vec![&self.person, &self.substitute],
-            reach: Reach::of(self),
+            reach: AbsenceScope::of(self),
         };
         chain.extend_forward(held)
     }
@@ -98,15 +98,15 @@ impl Absence {
 
 /// The period and the work for which all absences of a chain are in force.
 #[derive(Clone, Copy)]
-struct Reach<'a> {
+struct AbsenceScope<'a> {
     from: Timestamp,
     until: Timestamp,
     definition: Option<&'a str>,
 }
 
-impl<'a> Reach<'a> {
-    fn of(absence: &'a Absence) -> Reach<'a> {
-        Reach {
+impl<'a> AbsenceScope<'a> {
+    fn of(absence: &'a Absence) -> AbsenceScope<'a> {
+        AbsenceScope {
             from: absence.from,
             until: absence.until,
             definition: absence.definition.as_deref(),
@@ -114,14 +114,14 @@ impl<'a> Reach<'a> {
     }
 
     /// The intersection with the absence; none if they do not overlap.
-    fn within(self, absence: &'a Absence) -> Option<Reach<'a>> {
-        let other = Reach::of(absence);
+    fn within(self, absence: &'a Absence) -> Option<AbsenceScope<'a>> {
+        let other = AbsenceScope::of(absence);
         let (from, until) = (self.from.max(other.from), self.until.min(other.until));
         let definition = match (self.definition, other.definition) {
             (Some(one), Some(two)) if one != two => return None,
             (one, two) => one.or(two),
         };
-        (from < until).then_some(Reach {
+        (from < until).then_some(AbsenceScope {
             from,
             until,
             definition,
@@ -133,7 +133,7 @@ impl<'a> Reach<'a> {
 struct Chain<'a> {
     /// From the absent person to the last substitute.
     people: Vec<&'a str>,
-    reach: Reach<'a>,
+    reach: AbsenceScope<'a>,
 }
 
 impl<'a> Chain<'a> {
@@ -169,7 +169,7 @@ impl<'a> Chain<'a> {
         &self,
         new: &str,
         people: Vec<&'a str>,
-        reach: Reach<'a>,
+        reach: AbsenceScope<'a>,
     ) -> Result<Chain<'a>, Refusal> {
         let names = || people.iter().map(ToString::to_string).collect();
         if self.people.contains(&new) {

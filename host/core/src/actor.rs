@@ -45,7 +45,9 @@ pub fn is_reserved(id: &str) -> bool {
 impl StandIn {
     /// Whether it is for work of this definition.
     pub fn is_for(&self, definition: &str) -> bool {
-        self.definition.as_deref().is_none_or(|only| only == definition)
+        self.definition
+            .as_deref()
+            .is_none_or(|only| only == definition)
     }
 }
 

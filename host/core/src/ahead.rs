@@ -9,7 +9,7 @@ use super::graph::{Graph, State, StateKind};
 
 /// A state that may still be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step<'g> {
+pub struct StateAhead<'g> {
     pub state: &'g State,
     /// The fewest transitions that lead to it from an active state.
     pub transitions: u32,
@@ -19,7 +19,7 @@ pub struct Step<'g> {
 
 /// The states ahead of these active ones: the nearest first, then in their declared order. An active state is among them if a
 /// transition may lead back to it.
-pub fn ahead<'g>(graph: &'g Graph, active: &[&str]) -> Vec<Step<'g>> {
+pub fn ahead<'g>(graph: &'g Graph, active: &[&str]) -> Vec<StateAhead<'g>> {
     let ways = Ways::of(graph);
     let active: Vec<usize> = active.iter().filter_map(|name| ways.place(name)).collect();
     let ends = ways.with_an_end(None);
@@ -35,7 +35,7 @@ pub fn ahead<'g>(graph: &'g Graph, active: &[&str]) -> Vec<Step<'g>> {
                 let passes = |next: &usize| *next == place || !without[*next];
                 ends[*from] && !ways.next[*from].is_empty() && ways.next[*from].iter().all(passes)
             });
-            Step {
+            StateAhead {
                 state: &graph.states[place],
                 transitions,
                 certain,

@@ -143,8 +143,8 @@ impl Calendar {
                 .map_or(end, |next| next.timestamp().min(end));
             let offset = self.time_zone.to_offset(begin);
             match self.count_down(begin, until, offset, left) {
-                Passed::Over(moment) => return Some(moment),
-                Passed::Left(remaining) => left = remaining,
+                CountDown::Over(moment) => return Some(moment),
+                CountDown::Left(remaining) => left = remaining,
             }
             begin = until;
         }
@@ -158,7 +158,7 @@ impl Calendar {
         until: Timestamp,
         offset: Offset,
         mut left: SignedDuration,
-    ) -> Passed {
+    ) -> CountDown {
         let first = offset.to_datetime(begin).date();
         let last = offset.to_datetime(until).date();
         let mut date = first;
@@ -169,7 +169,7 @@ impl Calendar {
                     left -= worked;
                     match date.checked_add(Span::new().days(days)) {
                         Ok(next) => date = next,
-                        Err(_) => return Passed::Left(left),
+                        Err(_) => return CountDown::Left(left),
                     }
                     continue;
                 }
@@ -179,18 +179,18 @@ impl Calendar {
                     moment(date, hours.from, offset),
                     moment(date, hours.to, offset),
                 ) else {
-                    return Passed::Left(left);
+                    return CountDown::Left(left);
                 };
                 let (from, to) = (from.max(begin), to.min(until));
                 let worked = to.duration_since(from);
                 if worked >= left {
-                    return Passed::Over(from + left);
+                    return CountDown::Over(from + left);
                 }
                 left -= worked.max(SignedDuration::ZERO);
             }
             match date.tomorrow() {
                 Ok(next) if next <= last => date = next,
-                _ => return Passed::Left(left),
+                _ => return CountDown::Left(left),
             }
         }
     }
@@ -266,7 +266,7 @@ impl Calendar {
     }
 }
 
-enum Passed {
+enum CountDown {
     /// All working time had passed at this moment.
     Over(Timestamp),
     /// The working time left.

@@ -62,7 +62,7 @@ use super::shown;
 use super::version::Version;
 
 use assign::LookupPurpose;
-use enter::Asked;
+use enter::PendingEntry;
 use fallback::StaffingCheck;
 use forward::Forward;
 use migration::Migration;
@@ -112,7 +112,7 @@ pub struct Execution<'a> {
     phase: Phase,
     entering: VecDeque<Pending>,
     /// Work that flow logic has returned and that has not begun.
-    works: VecDeque<(Asked, Work)>,
+    works: VecDeque<(PendingEntry, Work)>,
     /// Joins that wait for no further branch, and whether they close their fork.
     ready_joins: VecDeque<(StateId, bool)>,
     /// Computed when a join first needs it.
@@ -144,7 +144,7 @@ enum Phase {
     Start(Actor),
     Transition(Arc<Occurrence>, Moving),
     /// The work in these state instances.
-    Enter(Vec<Asked>),
+    Enter(Vec<PendingEntry>),
     /// A question to the directory.
     Lookup(Lookup, LookupPurpose),
     /// No question is pending.
@@ -325,7 +325,7 @@ impl<'a> Execution<'a> {
         let question = match &self.phase {
             Phase::Start(actor) => Question::Start(actor.clone()),
             Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
-            Phase::Enter(asked) => Question::Enter(asked.iter().map(Asked::entry).collect()),
+            Phase::Enter(asked) => Question::Enter(asked.iter().map(PendingEntry::entry).collect()),
             Phase::Lookup(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
@@ -378,7 +378,7 @@ impl<'a> Execution<'a> {
     }
 
     /// The instance with these state instances. A state instance that is already active does not change.
-    fn entering(&self, asked: &[Asked]) -> Cow<'_, Instance> {
+    fn entering(&self, asked: &[PendingEntry]) -> Cow<'_, Instance> {
         let new = asked.iter().map(|asked| &asked.state_instance);
         let new: Vec<_> = new.filter(|new| !self.is_active(new.id)).collect();
         if new.is_empty() {

@@ -10,13 +10,13 @@
 
 #[cfg(feature = "schema")]
 mod bounds;
+mod cache;
 #[cfg(feature = "schema")]
 mod checked;
 #[cfg(feature = "schema")]
 mod cost;
 #[cfg(any(test, not(feature = "schema")))]
 mod forms;
-mod kept;
 #[cfg(feature = "schema")]
 mod pattern;
 #[cfg(feature = "schema")]
@@ -28,9 +28,9 @@ use std::time::Duration;
 
 #[cfg(feature = "schema")]
 pub use bounds::{ENUM_VALUES_MAX, NESTING_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX};
+pub use cache::JsonCache;
 #[cfg(feature = "schema")]
 pub use checked::Schema;
-pub use kept::Kept;
 #[cfg(feature = "schema")]
 pub use pattern::{
     PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX, TABLES_BYTES_MAX,

@@ -21,7 +21,7 @@ const PATTERN_BYTES_MAX: usize = 200;
 
 /// Which addresses webhooks may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reach {
+pub enum AllowedAddresses {
     /// Public addresses over TLS.
     #[default]
     Public,
@@ -30,7 +30,7 @@ pub enum Reach {
 }
 
 /// Parses a URL that may be called. The error says what is wrong with it.
-pub fn target(text: &str, reach: Reach) -> Result<Url, &'static str> {
+pub fn target(text: &str, reach: AllowedAddresses) -> Result<Url, &'static str> {
     if text.len() > URL_BYTES_MAX {
         return Err("a URL has at most 2000 bytes");
     }
@@ -42,7 +42,7 @@ pub fn target(text: &str, reach: Reach) -> Result<Url, &'static str> {
         return Err("has a fragment, which is never sent");
     }
     match (url.scheme(), reach) {
-        ("https", _) | ("http", Reach::Private) => {}
+        ("https", _) | ("http", AllowedAddresses::Private) => {}
         _ => return Err("is not https"),
     }
     let address = match url.host() {
@@ -60,10 +60,10 @@ pub fn target(text: &str, reach: Reach) -> Result<Url, &'static str> {
 }
 
 /// Whether a connection to this address is allowed. Public addresses need TLS.
-pub fn may_connect(address: IpAddr, scheme: &str, reach: Reach) -> bool {
+pub fn may_connect(address: IpAddr, scheme: &str, reach: AllowedAddresses) -> bool {
     match reach {
-        Reach::Public => scheme == "https" && is_public(address),
-        Reach::Private => scheme == "https" || !is_public(address),
+        AllowedAddresses::Public => scheme == "https" && is_public(address),
+        AllowedAddresses::Private => scheme == "https" || !is_public(address),
     }
 }
 
@@ -178,12 +178,12 @@ mod tests {
     #[track_caller]
     fn check(url: &str, public: bool, private: bool) {
         assert_eq!(
-            target(url, Reach::Public).is_ok(),
+            target(url, AllowedAddresses::Public).is_ok(),
             public,
             "{url} in public"
         );
         assert_eq!(
-            target(url, Reach::Private).is_ok(),
+            target(url, AllowedAddresses::Private).is_ok(),
             private,
             "{url} in private"
         );
@@ -245,10 +245,10 @@ mod tests {
     #[test]
     fn what_is_sent_in_clear_stays_inside() {
         let (inside, outside) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([8, 8, 8, 8]));
-        assert!(may_connect(inside, "http", Reach::Private));
-        assert!(!may_connect(outside, "http", Reach::Private));
-        assert!(!may_connect(inside, "https", Reach::Public));
-        assert!(may_connect(outside, "https", Reach::Private));
+        assert!(may_connect(inside, "http", AllowedAddresses::Private));
+        assert!(!may_connect(outside, "http", AllowedAddresses::Private));
+        assert!(!may_connect(inside, "https", AllowedAddresses::Public));
+        assert!(may_connect(outside, "https", AllowedAddresses::Private));
     }
 
     #[test]

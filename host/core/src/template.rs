@@ -121,7 +121,7 @@ impl Template {
 
     /// The text of at most `chars_max` characters; none if it is empty.
     fn line(&self, entity: &Entity, data: &Node, chars_max: usize) -> Option<String> {
-        let mut line = Line::default();
+        let mut line = PlainLine::default();
         for part in &self.0 {
             let text = match part {
                 Part::Text(text) => text,
@@ -206,14 +206,14 @@ fn found<'a>(data: &'a Node, segments: &[String]) -> Option<&'a Node> {
 
 /// One line that is being written. White space becomes one blank, and characters that are not plain are replaced.
 #[derive(Default)]
-struct Line {
+struct PlainLine {
     text: String,
     chars: usize,
     /// White space came after the last character.
     blank: bool,
 }
 
-impl Line {
+impl PlainLine {
     /// Adds a text until the line is too long.
     fn add(&mut self, text: &str, chars_max: usize) {
         for c in text.chars() {

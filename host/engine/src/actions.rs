@@ -25,7 +25,7 @@ use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::shown::{Omitted, Shown};
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 use wrkflw_store::starts::Claim;
 
 pub(super) use self::fitting::of_task;
@@ -88,16 +88,16 @@ pub struct Refusal {
 }
 
 /// What was loaded about the caller and the tenant.
-struct Known<'a> {
+struct LoadedCaller<'a> {
     actor: &'a Actor,
     /// As of [`Loaded::access_mark`](wrkflw_store::load::Loaded::access_mark).
     mark: Uuid,
     stopped: &'a [VersionRef],
 }
 
-impl<'a> Known<'a> {
-    fn of(actor: &'a Actor, mark: Uuid, stopped: &'a [VersionRef]) -> Known<'a> {
-        Known {
+impl<'a> LoadedCaller<'a> {
+    fn of(actor: &'a Actor, mark: Uuid, stopped: &'a [VersionRef]) -> LoadedCaller<'a> {
+        LoadedCaller {
             actor,
             mark,
             stopped,
@@ -109,7 +109,7 @@ impl Engine {
     /// The actions that fit the instance as it is, allowed and refused.
     pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
         let loaded = {
-            let asked = Asked::at(self.0.clock.now());
+            let asked = LoadOptions::at(self.0.clock.now());
             self.loaded(&who.caller(), id, asked).await?
         };
         let stored = loaded.found.ok_or_else(|| Error::NotFound {
@@ -120,7 +120,7 @@ impl Engine {
             .await?;
         let revision = stored.instance.revision;
         let omitted = Shown::of(&stored.instance).omitted;
-        let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
+        let known = LoadedCaller::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
         let explained = self.explain_all(who, known, &stored.instance);
         let (actions, untried) = explained.await?;
         Ok(Explained {
@@ -137,10 +137,10 @@ impl Engine {
         who: &Identity,
         instance: &Instance,
     ) -> Result<Vec<Action>, Error> {
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let principal = who.caller();
         let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
-        let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
+        let known = LoadedCaller::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
         let explained = self.explain_all(who, known, instance);
         Ok(explained.await?.0)
     }
@@ -148,11 +148,11 @@ impl Engine {
     async fn explain_all(
         &self,
         who: &Identity,
-        Known {
+        LoadedCaller {
             actor,
             mark,
             stopped,
-        }: Known<'_>,
+        }: LoadedCaller<'_>,
         instance: &Instance,
     ) -> Result<(Vec<Action>, usize), Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
@@ -222,9 +222,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let (tenant, key) = (who.tenant, &instance.definition.key);
         let principal = who.caller();
-        let asked = Asked {
+        let asked = LoadOptions {
             definition: Some(key),
-            ..Asked::at(context.now)
+            ..LoadOptions::at(context.now)
         };
         let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
         let active = loaded.definition.and_then(|found| found.active_version);

@@ -3,7 +3,7 @@
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::descendants::{Bounds, Place};
+use wrkflw_store::descendants::{Bounds, PlaceResult};
 
 /// The limit of started descendants, as a multiple of the limit of running ones. With the defaults, an instance may start one
 /// a day for 27 years.
@@ -44,14 +44,14 @@ impl Budgets {
     }
 
     /// Why a child may not be started below its root, and what helps. None if it may be started.
-    pub(super) fn refusal(self, place: Place, root: InstanceId) -> Option<String> {
+    pub(super) fn refusal(self, place: PlaceResult, root: InstanceId) -> Option<String> {
         match place {
-            Place::Taken => None,
-            Place::TooManyRun => Some(format!(
+            PlaceResult::Taken => None,
+            PlaceResult::TooManyRun => Some(format!(
                 "{} instances below {root} run, as many as may at a time (descendants_max); try again when some of them have ended",
                 self.descendants_max
             )),
-            Place::TooManyStarted => Some(format!(
+            PlaceResult::TooManyStarted => Some(format!(
                 "{} instances have been started below {root}, as many as may be from its start to its end; go on in a new instance, or raise descendants_max",
                 self.descendants_started_max
             )),

@@ -25,7 +25,7 @@ use wrkflw_core::json::{Json, whole};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{AliveFilter, Batch, ITEMS_MAX, Outcome};
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 
 /// The permissions for changes of many instances.
 const MIGRATE: &str = "instance:migrate";
@@ -185,12 +185,12 @@ pub struct Trial {
     pub done: usize,
     pub refused: usize,
     pub failed: usize,
-    pub sample: Vec<Tried>,
+    pub sample: Vec<TrialResult>,
 }
 
 /// The result of the dry run on one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct TrialResult {
     pub instance: Uuid,
     pub result: &'static str,
     pub code: Option<String>,
@@ -238,7 +238,7 @@ impl Engine {
                 Outcome::Refused { .. } => trial.refused += 1,
                 Outcome::Failed { .. } => trial.failed += 1,
             }
-            trial.sample.push(Tried {
+            trial.sample.push(TrialResult {
                 instance,
                 result: outcome.name(),
                 code,
@@ -338,9 +338,9 @@ impl Engine {
         let Some(key) = key else {
             return Ok(None);
         };
-        let asked = Asked {
+        let asked = LoadOptions {
             key: Some(&key.key),
-            ..Asked::at(self.0.clock.now())
+            ..LoadOptions::at(self.0.clock.now())
         };
         let loaded = self.loaded(&who.caller(), id, asked).await?;
         let reply = loaded.reply.map(|reply| self.repeat(who, reply, key));
@@ -388,13 +388,13 @@ fn ended_by(error: Error) -> Result<Outcome, Error> {
 
 /// The stored reply.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct RevisionReply {
     revision: u32,
 }
 
 /// Renders a reply with the new revision of the instance only.
 pub fn revision_alone(done: &Done<'_>) -> Rendered {
-    let kept = Kept {
+    let kept = RevisionReply {
         revision: done.instance.revision,
     };
     Rendered {
@@ -406,6 +406,6 @@ pub fn revision_alone(done: &Done<'_>) -> Rendered {
 
 /// The revision in a reply of [`revision_alone`].
 pub fn revision_of(body: &str) -> u32 {
-    let kept: Option<Kept> = serde_json::from_str(body).ok();
+    let kept: Option<RevisionReply> = serde_json::from_str(body).ok();
     kept.map_or(0, |kept| kept.revision)
 }

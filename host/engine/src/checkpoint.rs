@@ -86,7 +86,7 @@ struct Meddled {
 
 /// Why a tenant is held back.
 #[derive(Debug, thiserror::Error)]
-enum Held {
+enum HoldReason {
     #[error(transparent)]
     Meddled(#[from] Meddled),
     #[error(transparent)]
@@ -114,11 +114,11 @@ struct Done {
 
 impl Done {
     /// Reports why a tenant is held back.
-    fn hold(&mut self, tenant: TenantId, why: Held) {
+    fn hold(&mut self, tenant: TenantId, why: HoldReason) {
         metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
         tracing::error!("{why}");
         self.held.insert(tenant);
-        if let Held::UnknownKey(unknown) = why {
+        if let HoldReason::UnknownKey(unknown) = why {
             self.unknown.get_or_insert(unknown);
         }
     }
@@ -252,7 +252,7 @@ impl Checkpointer {
         (tenant, End { last, mut tree }): (TenantId, End),
         leaves: &[NewLeaf],
         done: &mut Done,
-    ) -> Result<Result<(), Held>, SignError> {
+    ) -> Result<Result<(), HoldReason>, SignError> {
         let first = tree.size();
         for leaf in leaves {
             tree.push(merkle::leaf(&leaf.digest));
@@ -273,7 +273,7 @@ impl Checkpointer {
         let bytes = tree.bytes();
         let end = (&checkpoint, bytes.as_slice());
         if !signer.keep(tenant, (first, leaves), end).await? {
-            return Ok(Err(Held::from(Meddled {
+            return Ok(Err(HoldReason::from(Meddled {
                 tenant: last.name,
                 number: checkpoint.number,
                 detail: "would cover an entry that has a leaf already",
@@ -289,12 +289,12 @@ impl Checkpointer {
         &self,
         signer: &mut Signer,
         tenant: TenantId,
-    ) -> Result<Result<End, Held>, SignError> {
+    ) -> Result<Result<End, HoldReason>, SignError> {
         let last = signer.last(tenant).await?;
         let of = last.checkpoint.as_ref();
         let number = of.map_or(0, |(checkpoint, _)| checkpoint.number);
         let meddled = |number, detail| {
-            Held::from(Meddled {
+            HoldReason::from(Meddled {
                 tenant: last.name.clone(),
                 number,
                 detail,

@@ -17,7 +17,7 @@ use wrkflw_core::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, Status};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::jobs::Job;
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 use wrkflw_store::viewer::Viewer;
 
 /// Limit of a line of children, from the first parent down.
@@ -115,7 +115,7 @@ impl Engine {
 
     async fn parent(&self, job: &Job, state: StateId, child: InstanceId) -> Result<Parent, Error> {
         let host = Identity::host(job.tenant, "").caller();
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let loaded = self.loaded(&host, job.instance, asked).await?;
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {
             return Ok(Parent::Gone);
@@ -145,7 +145,7 @@ impl Engine {
         child: ChildInstance,
     ) -> Result<Option<String>, Error> {
         let store = &self.0.store;
-        let line = store.line(job.tenant, parent.id, DEPTH_MAX).await?;
+        let line = store.ancestry(job.tenant, parent.id, DEPTH_MAX).await?;
         if line.depth >= DEPTH_MAX {
             let reason = format!("at most {DEPTH_MAX} instances may be nested below each other");
             return Ok(Some(reason));

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
-use wrkflw_audit::seal::Verdict;
+use wrkflw_audit::seal::SealVerdict;
 use wrkflw_audit::seal::delegation::Delegation;
 use wrkflw_core::audit::{Head, Stream, StreamKind, sha256};
 use wrkflw_core::event::Event;
@@ -125,15 +125,15 @@ impl Engine {
         who: &Identity,
         instance: InstanceId,
         seal: &SealRow,
-        told: Option<&Told>,
+        told: Option<&CustodyFact>,
     ) -> SealStatus {
         let stored = (seal.key_id.as_str(), seal.version, seal.mac.as_slice());
         let (seals, tenant) = (self.seals(), who.tenant_name.as_str());
         let verdict = match told {
-            Some(Told::Decision(task, decision, _)) => {
+            Some(CustodyFact::Decision(task, decision, _)) => {
                 seals.verdict(stored, tenant, (instance, *task), decision)
             }
-            Some(Told::Delegation(delegation)) => {
+            Some(CustodyFact::Delegation(delegation)) => {
                 seals.delegation_verdict(stored, tenant, instance, delegation)
             }
             None => return SealStatus::Invalid,
@@ -162,8 +162,8 @@ impl Engine {
             mac: hex(&seal.mac),
         });
         let (decision, state, delegation) = match told {
-            Some(Told::Decision(_, decision, state)) => (Some(decision), Some(state), None),
-            Some(Told::Delegation(delegation)) => (None, None, Some(delegation)),
+            Some(CustodyFact::Decision(_, decision, state)) => (Some(decision), Some(state), None),
+            Some(CustodyFact::Delegation(delegation)) => (None, None, Some(delegation)),
             None => (None, None, None),
         };
         let (previous_owner, owner, reason) = match delegation {
@@ -200,7 +200,7 @@ impl Engine {
 }
 
 /// The content of an entry, if it can be read.
-enum Told {
+enum CustodyFact {
     /// A decision on a task, in a state.
     Decision(TaskId, Decision, String),
     Delegation(Delegation),
@@ -237,12 +237,12 @@ impl SealStatus {
         }
     }
 
-    fn of(verdict: Verdict) -> SealStatus {
+    fn of(verdict: SealVerdict) -> SealStatus {
         match verdict {
-            Verdict::Valid => SealStatus::Valid,
-            Verdict::Invalid => SealStatus::Invalid,
-            Verdict::UnknownKey => SealStatus::UnknownKey,
-            Verdict::UnknownVersion => SealStatus::UnknownVersion,
+            SealVerdict::Valid => SealStatus::Valid,
+            SealVerdict::Invalid => SealStatus::Invalid,
+            SealVerdict::UnknownKey => SealStatus::UnknownKey,
+            SealVerdict::UnknownVersion => SealStatus::UnknownVersion,
         }
     }
 }
@@ -280,20 +280,20 @@ impl ChainLink {
 }
 
 /// The content of an entry. None if it cannot be read, or is not about the task that it names.
-fn told(entry: &LinkRow) -> Option<Told> {
+fn told(entry: &LinkRow) -> Option<CustodyFact> {
     let told = content(entry)?;
     let task = match &told {
-        Told::Decision(task, ..) => *task,
-        Told::Delegation(delegation) => delegation.task,
+        CustodyFact::Decision(task, ..) => *task,
+        CustodyFact::Delegation(delegation) => delegation.task,
     };
     (entry.task_id == Some(task.0)).then_some(told)
 }
 
-fn content(entry: &LinkRow) -> Option<Told> {
+fn content(entry: &LinkRow) -> Option<CustodyFact> {
     let event: Event = serde_json::from_str(&entry.payload).ok()?;
     let delegation = Delegation::of(&event, entry.actor.as_deref(), entry.occurred_at);
     if let Some(delegation) = delegation {
-        return (delegation.kind == entry.r#type).then_some(Told::Delegation(delegation));
+        return (delegation.kind == entry.r#type).then_some(CustodyFact::Delegation(delegation));
     }
     let Event::DecisionRecorded {
         task,
@@ -315,5 +315,5 @@ fn content(entry: &LinkRow) -> Option<Told> {
         input,
         decided_at: entry.occurred_at,
     };
-    Some(Told::Decision(task, decision, state_name))
+    Some(CustodyFact::Decision(task, decision, state_name))
 }

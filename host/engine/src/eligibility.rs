@@ -20,7 +20,7 @@ use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::{Candidate, Instance, StateInstance};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
-use wrkflw_store::directory::moment::Asked;
+use wrkflw_store::directory::moment::MomentQuery;
 use wrkflw_store::work::OpenWork;
 
 /// Limit of the tasks in an answer.
@@ -209,7 +209,7 @@ impl Engine {
         &self,
         tenant: TenantId,
         at: Timestamp,
-        asked: Asked,
+        asked: MomentQuery,
     ) -> Result<Directory, Error> {
         let written = self.0.store.directory_at(tenant, at, asked).await?;
         let effort = READ_BYTE * u32::try_from(written.bytes()).unwrap_or(u32::MAX);
@@ -383,10 +383,10 @@ struct Concerned {
 }
 
 /// The part of the directory that these tasks and people need.
-fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> Asked {
-    let mut asked = Asked {
+fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> MomentQuery {
+    let mut asked = MomentQuery {
         people,
-        ..Asked::default()
+        ..MomentQuery::default()
     };
     for work in works {
         asked

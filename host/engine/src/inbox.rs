@@ -23,7 +23,7 @@ use wrkflw_core::ids::{TaskId, VersionRef};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 
 /// Limit of the commands that one answer judges. The tasks beyond it get no actions.
 const COMMANDS_MAX: usize = 4_000;
@@ -53,7 +53,7 @@ impl Engine {
         who: &Identity,
         tasks: &[OpenTask],
     ) -> Result<BTreeMap<Uuid, Vec<Action>>, Error> {
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let loaded = self.loaded(&who.caller(), NO_INSTANCE, asked).await?;
         let ids = |of: fn(&OpenTask) -> Uuid| -> Vec<Uuid> {
             let ids: BTreeSet<_> = tasks.iter().map(of).collect();

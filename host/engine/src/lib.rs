@@ -26,6 +26,7 @@ mod drafts;
 mod eligibility;
 mod embedding;
 pub mod error;
+pub mod host_counts;
 mod inbox;
 pub mod job_handlers;
 pub mod jobs;
@@ -46,7 +47,6 @@ pub mod services;
 mod sessions;
 mod signals;
 mod subscriptions;
-pub mod tally;
 pub mod validation;
 mod verification;
 mod versions;
@@ -73,7 +73,7 @@ use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::lru::Lru;
 use wrkflw_sandbox::Sandbox;
-use wrkflw_store::load::{Asked, Stored};
+use wrkflw_store::load::{LoadOptions, Stored};
 use wrkflw_store::{Reader, Store, StoreError};
 
 pub use actions::{Action, Refusal};
@@ -289,8 +289,8 @@ impl Engine {
     }
 
     /// The counts of this process for the series.
-    pub fn tally(&self) -> Arc<tally::Tally> {
-        self.0.post_commit.tally.clone()
+    pub fn host_counts(&self) -> Arc<host_counts::HostCounts> {
+        self.0.post_commit.counts.clone()
     }
 
     /// Changes with each commit of this process that has events.
@@ -300,14 +300,14 @@ impl Engine {
 
     /// An instance with all its parts, if the caller sees it. Checks no permission.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let loaded = self.loaded(&who.caller(), id, asked).await?;
         self.seen(who.tenant, id, loaded).await
     }
 
     /// The caller's present groups and permissions, and the absent people they act for.
     pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let who = who.caller();
         let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
         Ok(Arc::unwrap_or_clone(loaded.actor))

@@ -13,7 +13,7 @@ use wrkflw_core::ids::{InstanceId, VersionRef};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_runtime::clock;
-use wrkflw_store::attempts::Attempt;
+use wrkflw_store::attempts::NewRefusedAttempt;
 
 /// Counts the states that nobody is eligible for.
 pub(super) fn committed(entries: &[Entry]) {
@@ -178,7 +178,10 @@ impl Engine {
         if request.dry_run || request.who.is_host() || asks_about_key(request, error) {
             return;
         }
-        self.0.post_commit.tally.refused(request.who.tenant, reason);
+        self.0
+            .post_commit
+            .counts
+            .refused(request.who.tenant, reason);
         let code = match error {
             Error::Rejected(rejection) => rejection.forbids(),
             Error::Permission(_) => Some("permission_missing"),
@@ -187,7 +190,7 @@ impl Engine {
         let Some(code) = code else {
             return;
         };
-        let attempt = Attempt {
+        let attempt = NewRefusedAttempt {
             id: clock::new_id(),
             at: self.0.clock.now(),
             actor: &request.who.subject,

@@ -35,19 +35,19 @@ pub struct Offload(Arc<Parts>);
 #[derive(Debug)]
 struct Parts {
     places: Arc<Semaphore>,
-    lines: Mutex<HashMap<TenantId, Weak<Line>>>,
+    lines: Mutex<HashMap<TenantId, Weak<TenantQueue>>>,
 }
 
 /// The work of one tenant.
 #[derive(Debug)]
-struct Line {
+struct TenantQueue {
     turn: Arc<Semaphore>,
     waiting: Semaphore,
 }
 
 /// A place, held while the work runs.
-pub(super) struct Place {
-    _line: Arc<Line>,
+pub(super) struct OffloadPermit {
+    _line: Arc<TenantQueue>,
     _turn: OwnedSemaphorePermit,
     _place: OwnedSemaphorePermit,
 }
@@ -115,7 +115,7 @@ impl Offload {
     }
 
     /// Waits for a place. A tenant has one at a time.
-    pub(super) async fn place(&self, tenant: TenantId) -> Result<Place, Error> {
+    pub(super) async fn place(&self, tenant: TenantId) -> Result<OffloadPermit, Error> {
         let line = self.line(tenant);
         let waiting = line.waiting.try_acquire().map_err(|_| refused("full"))?;
         let had = tokio::time::timeout(WAIT_MAX, async {
@@ -126,14 +126,14 @@ impl Offload {
         let (turn, place) = had.await.map_err(|_| refused("waited"))?;
         drop(waiting);
         metrics::counter!("wrkflw_offloaded_total").increment(1);
-        Ok(Place {
+        Ok(OffloadPermit {
             _line: line,
             _turn: turn.expect("lines are never closed"),
             _place: place.expect("the places are never closed"),
         })
     }
 
-    fn line(&self, tenant: TenantId) -> Arc<Line> {
+    fn line(&self, tenant: TenantId) -> Arc<TenantQueue> {
         let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(line) = lines.get(&tenant).and_then(Weak::upgrade) {
             return line;
@@ -141,7 +141,7 @@ impl Offload {
         if lines.len() >= LINES_SWEPT {
             lines.retain(|_, line| line.strong_count() > 0);
         }
-        let line = Arc::new(Line {
+        let line = Arc::new(TenantQueue {
             turn: Arc::new(Semaphore::new(1)),
             waiting: Semaphore::new(WAITING_MAX),
         });

@@ -108,7 +108,7 @@ impl CommitMode {
 }
 
 /// The result of an attempt that did not fail.
-enum Attempt {
+enum AttemptResult {
     Answered(Reply),
     /// The instance moved on, or the idempotency key belongs to another command.
     Again,
@@ -168,8 +168,8 @@ impl Engine {
             let attempt = attempt.await;
             carried.mode.cache = false;
             let mut failure = match attempt {
-                Ok(Attempt::Answered(reply)) => return Ok(reply),
-                Ok(Attempt::Again) => None,
+                Ok(AttemptResult::Answered(reply)) => return Ok(reply),
+                Ok(AttemptResult::Again) => None,
                 Err(error) => Some(error),
             };
             match self.committed(request.who.tenant, &carried.in_doubt).await {
@@ -238,17 +238,17 @@ impl Engine {
         queued: &mut Queued<'_>,
         carried: &mut Carried,
         observation: &mut Observation,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<AttemptResult, Error> {
         let loaded = carried.loaded.take();
         let (cached, executed) = match self.load_command(run, carried.mode, queued, loaded).await? {
-            LoadResult::Replied(reply) => return Ok(Attempt::Answered(reply)),
+            LoadResult::Replied(reply) => return Ok(AttemptResult::Answered(reply)),
             LoadResult::Refused(error, cached) => (cached, Err(error)),
             LoadResult::Command(loaded) => {
                 // An in-doubt commit may have taken place between the last check and the load: then the loaded instance has its effect
                 // already. If it takes place later, the commit of this attempt is stale.
                 let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
                 if let Some(reply) = committed.await? {
-                    return Ok(Attempt::Answered(reply));
+                    return Ok(AttemptResult::Answered(reply));
                 }
                 let cached = loaded.cached;
                 (cached, self.execute_loaded(run, *loaded, observation).await)
@@ -272,15 +272,15 @@ impl Engine {
                     && let Some(newer) = self.newer_than(run, cached).await?
                 {
                     carried.loaded = Some(newer);
-                    return Ok(Attempt::Again);
+                    return Ok(AttemptResult::Again);
                 }
                 let rendered = rendered.map(Reply::fresh);
                 let end = self.answer(run.request, queued, carried, rendered).await?;
                 match (end, run.request.key()) {
                     // The reply is not part of a commit, so it is stored by itself. It depends on no pending commit any more.
-                    (Attempt::Answered(reply), Some(key)) if !reply.replayed => {
+                    (AttemptResult::Answered(reply), Some(key)) if !reply.replayed => {
                         let kept = self.keep(run.request.who, key, reply.rendered).await;
-                        kept.map(Attempt::Answered)
+                        kept.map(AttemptResult::Answered)
                     }
                     (end, _) => Ok(end),
                 }
@@ -295,12 +295,12 @@ impl Engine {
         queued: &mut Queued<'_>,
         carried: &mut Carried,
         answer: Result<Reply, Error>,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<AttemptResult, Error> {
         if let Err(Error::Store(_) | Error::Unavailable(_)) = answer {
-            return answer.map(Attempt::Answered);
+            return answer.map(AttemptResult::Answered);
         }
         let Some(slot) = queued.take_pending() else {
-            return answer.map(Attempt::Answered);
+            return answer.map(AttemptResult::Answered);
         };
         match self.await_commit(slot).await {
             Ok(CommitResult::Applied) => {
@@ -308,11 +308,11 @@ impl Engine {
                     (Err(refusal), Some(key)) => self.replied_since(request, key, refusal).await,
                     (answer, _) => answer,
                 };
-                answer.map(Attempt::Answered)
+                answer.map(AttemptResult::Answered)
             }
             result => {
                 carried.mode.commit = carried.mode.commit.max(CommitMode::after(&result, true));
-                Ok(Attempt::Again)
+                Ok(AttemptResult::Again)
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::tally::Tally;
+use super::host_counts::HostCounts;
 use wrkflw_runtime::worker::every;
 use wrkflw_store::error::Outage;
 use wrkflw_store::hosts::{HOST_EXPIRY, NewHost};
@@ -23,12 +23,16 @@ struct Parts {
     store: Store,
     host: NewHost,
     /// The counts of the engine; none on a host without commands.
-    tally: Option<Arc<Tally>>,
+    counts: Option<Arc<HostCounts>>,
 }
 
 impl Presence {
-    pub fn new(store: Store, host: NewHost, tally: Option<Arc<Tally>>) -> Presence {
-        Presence(Arc::new(Parts { store, host, tally }))
+    pub fn new(store: Store, host: NewHost, counts: Option<Arc<HostCounts>>) -> Presence {
+        Presence(Arc::new(Parts {
+            store,
+            host,
+            counts,
+        }))
     }
 
     /// Renews until `cancel`. Call [`Presence::leave`] when the last command has ended.
@@ -64,16 +68,16 @@ impl Presence {
 
     /// Counts that cannot be written are kept for the next turn. If the answer to a write is lost, they may be counted twice.
     async fn write(&self) -> Result<(), StoreError> {
-        let Some(tally) = &self.0.tally else {
+        let Some(counts) = &self.0.counts else {
             return Ok(());
         };
-        let counted = tally.take();
+        let counted = counts.take();
         if counted.is_empty() {
             return Ok(());
         }
         let written = self.0.store.count(&counted).await;
         if written.is_err() {
-            tally.put_back(&counted);
+            counts.put_back(&counted);
         }
         written
     }

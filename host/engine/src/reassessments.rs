@@ -16,7 +16,7 @@ use wrkflw_runtime::clock::later;
 use wrkflw_runtime::lease_worker::{Claim, Lease, LeaseQueue, Window, guarded};
 use wrkflw_store::StoreError;
 use wrkflw_store::jobs::STUCK_ATTEMPTS;
-use wrkflw_store::reassessments::{Mark, Reassessment};
+use wrkflw_store::reassessments::{Reassessment, WalkProgress};
 
 /// The label `kind` of a reassessment in metrics.
 const KIND: &str = "reassessment";
@@ -72,8 +72,8 @@ impl WorkerContext {
     /// Goes on with a reassessment until it is done or the host stops.
     async fn reassessment(self: Arc<Self>, mut reassessment: Reassessment) {
         // The last walk begins after the timeout of the commands that read the old directory.
-        reassessment.closing |=
-            reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
+        reassessment.closing |= reassessment.mark == WalkProgress::BEGINNING
+            && self.clock.now() >= self.known(&reassessment);
         let mut walk = Walk {
             reassessment,
             begun: Instant::now(),
@@ -162,7 +162,7 @@ impl WorkerContext {
         if walk.reassessment.closing {
             self.store.finish_reassessment(&walk.reassessment).await?;
         } else {
-            walk.reassessment.mark = Mark::BEGINNING;
+            walk.reassessment.mark = WalkProgress::BEGINNING;
             self.keep(walk, self.known(&walk.reassessment)).await?;
         }
         tally(KIND, true);

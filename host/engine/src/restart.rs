@@ -8,7 +8,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 
 impl Engine {
     /// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so the
@@ -20,9 +20,9 @@ impl Engine {
         data: Option<Json>,
         (if_match, key): (Option<u32>, Option<&str>),
     ) -> Result<Command, Error> {
-        let asked = Asked {
+        let asked = LoadOptions {
             key,
-            ..Asked::at(self.0.clock.now())
+            ..LoadOptions::at(self.0.clock.now())
         };
         let loaded = self.loaded(&who.caller(), id, asked).await?;
         let instance = match loaded.found {

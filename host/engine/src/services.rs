@@ -23,7 +23,7 @@ use url::Url;
 use wrkflw_core::ids::check_name;
 use wrkflw_core::instance::OpenCall;
 use wrkflw_core::json::Json;
-use wrkflw_core::subscription::{Reach, may_connect, target};
+use wrkflw_core::subscription::{AllowedAddresses, may_connect, target};
 use wrkflw_runtime::http_client::{ClientError, HttpClient, Route, read};
 use wrkflw_runtime::signature::sign;
 
@@ -61,7 +61,7 @@ impl Service {
         token: Option<String>,
         key: Option<Vec<u8>>,
     ) -> Result<Service, &'static str> {
-        let url = target(url, Reach::Private)?;
+        let url = target(url, AllowedAddresses::Private)?;
         Ok(Service { url, token, key })
     }
 }
@@ -82,7 +82,7 @@ impl Default for Services {
 }
 
 /// The request to a service, and its context.
-struct Asked<'a> {
+struct ServiceRequest<'a> {
     tenant: &'a str,
     instance: String,
     /// The id of the state instance, which is the idempotency key of all attempts.
@@ -148,13 +148,14 @@ impl Services {
     }
 
     /// Makes one attempt. The time of the call includes the body of the reply.
-    async fn attempt(&self, asked: &Asked<'_>, now: Timestamp) -> Result<Replied, Failed> {
+    async fn attempt(&self, asked: &ServiceRequest<'_>, now: Timestamp) -> Result<Replied, Failed> {
         let name = &asked.call.service;
         let Some(service) = self.by_name.get(name) else {
             return Err(Failed::new(unserved(name)));
         };
         let scheme = service.url.scheme().to_owned();
-        let allowed = move |address: IpAddr| may_connect(address, &scheme, Reach::Private);
+        let allowed =
+            move |address: IpAddr| may_connect(address, &scheme, AllowedAddresses::Private);
         let (route, timeout) = (
             Route::To(Arc::new(allowed)),
             Duration::from_secs(asked.call.timeout.into()),
@@ -190,7 +191,7 @@ fn unserved(name: &str) -> String {
 
 fn request(
     service: &Service,
-    asked: &Asked<'_>,
+    asked: &ServiceRequest<'_>,
     now: Timestamp,
 ) -> Result<Request<Vec<u8>>, hyper::http::Error> {
     let body = Json::of(&json!({

@@ -26,10 +26,10 @@ use wrkflw_core::json::Json;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 use wrkflw_store::receipts::Receipt;
 use wrkflw_store::signals::{
-    INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal, TO_ALL_OF_SENDER_MAX,
+    INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, NewSignal, StoredSignal, TO_ALL_OF_SENDER_MAX,
 };
 
 /// The permission to send signals.
@@ -112,9 +112,9 @@ impl Engine {
         rendering: &Rendering<'_>,
     ) -> Result<Reply, Error> {
         let key = signal.idempotency.as_ref().filter(|_| !signal.dry_run);
-        let asked = Asked {
+        let asked = LoadOptions {
             key: key.map(|key| key.key.as_str()),
-            ..Asked::at(self.0.clock.now())
+            ..LoadOptions::at(self.0.clock.now())
         };
         let (store, tenant) = (&self.0.store, who.tenant);
         let principal = who.caller();
@@ -219,7 +219,12 @@ impl Engine {
     }
 
     /// Refuses another signal under an id that was used. Which instance took the first one is told to those who see it.
-    async fn check_same(&self, who: &Identity, kept: &Kept, new: &NewSignal) -> Result<(), Error> {
+    async fn check_same(
+        &self,
+        who: &Identity,
+        kept: &StoredSignal,
+        new: &NewSignal,
+    ) -> Result<(), Error> {
         let Err(mut refusal) = check_same(kept, new) else {
             return Ok(());
         };
@@ -355,8 +360,8 @@ fn new(who: &Identity, signal: &Correlated) -> NewSignal {
 }
 
 /// The signal as it would be kept.
-fn as_kept(new: &NewSignal, received_at: Timestamp) -> Kept {
-    Kept {
+fn as_kept(new: &NewSignal, received_at: Timestamp) -> StoredSignal {
+    StoredSignal {
         signal: new.signal,
         correlation: new.correlation.clone(),
         id: new.id.clone(),
@@ -372,7 +377,7 @@ fn as_kept(new: &NewSignal, received_at: Timestamp) -> Kept {
 }
 
 /// The same id must stand for the same content. Otherwise other content would be acknowledged and lost.
-fn check_same(kept: &Kept, new: &NewSignal) -> Result<(), Rejection> {
+fn check_same(kept: &StoredSignal, new: &NewSignal) -> Result<(), Rejection> {
     let is_same = kept.to_all.is_some() == new.to_all;
     if is_same && kept.definition == new.definition && kept.input == new.input {
         return Ok(());

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::request::Identity;
 use super::validation::{check_key, check_reason};
 use wrkflw_core::rejection::Rejection;
-use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
+use wrkflw_core::subscription::{AllowedAddresses, Patterns, SUBSCRIPTIONS_MAX, target};
 use wrkflw_runtime::clock;
 use wrkflw_store::deliveries::{Retried, TESTS_MAX};
 use wrkflw_store::subscriptions::{NewSubscription, Subscription};
@@ -37,7 +37,7 @@ impl Engine {
         &self,
         who: &Identity,
         asked: Subscribing,
-        reach: Reach,
+        reach: AllowedAddresses,
     ) -> Result<Subscribed, Error> {
         self.permit(who, WRITE).await?;
         let url = target(&asked.url, reach).map_err(|reason| Error::malformed("/url", reason))?;

@@ -9,7 +9,7 @@ use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_audit::keys::CheckpointKeys;
-use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts, Verifier};
 use wrkflw_core::ids::InstanceId;
 
 /// Findings that are returned; all are counted.
@@ -60,7 +60,7 @@ impl Engine {
         &self,
         who: &Identity,
         instance: InstanceId,
-    ) -> Result<(Tally, Vec<Finding>), Error> {
+    ) -> Result<(VerifiedCounts, Vec<Finding>), Error> {
         let mut findings = Vec::new();
         let how = How {
             seals: Some(self.seals()),

@@ -6,13 +6,14 @@
 //! workers and processes share the partitions; there is no leader. While Kafka is down, events wait; that is no error.
 //!
 //! Reading order: [`settings`], `partition_worker` (one turn), `publish` (the events of one claim), `failure` (classes of failures),
-//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise), `passed` (events that wait for a later release).
+//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise), `passed_positions` (events that wait for a later
+//! release).
 
 mod failure;
 mod fence;
 mod kafka;
 mod partition_worker;
-mod passed;
+mod passed_positions;
 pub mod probe;
 mod publish;
 pub mod settings;

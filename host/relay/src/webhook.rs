@@ -46,22 +46,22 @@ pub struct Notifier {
     naming: Naming,
     settings: Settings,
     post: Post,
-    held: Mutex<Held>,
+    held: Mutex<FeedBlocker>,
 }
 
 /// How long the oldest unfinished transaction of the server has held back the feed.
 #[derive(Debug, Default)]
-struct Held {
+struct FeedBlocker {
     /// The transaction, and when the notifier first found it.
     by: Option<(i64, Instant)>,
     is_told: bool,
 }
 
-impl Held {
+impl FeedBlocker {
     /// Notes the transaction that holds the feed back. Returns for how long it has done so, and whether to tell operators now.
     fn note(&mut self, by: Option<i64>, now: Instant) -> (Duration, bool) {
         if self.by.map(|(known, _)| known) != by {
-            *self = Held {
+            *self = FeedBlocker {
                 by: by.map(|transaction| (transaction, now)),
                 is_told: false,
             };
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn operators_are_told_once_of_each_transaction_that_holds_back_the_feed() {
-        let (mut held, begun) = (Held::default(), Instant::now());
+        let (mut held, begun) = (FeedBlocker::default(), Instant::now());
         let mut note = |by, seconds| {
             let now = begun + Duration::from_secs(seconds);
             let (held, tells) = held.note(by, now);

@@ -1,11 +1,11 @@
 //! The scan: checks a component before it is compiled.
 //!
-//! Compiling hostile bytes can take minutes and gigabytes, so a linear pass first limits the amount to compile ([`tally`]).
+//! Compiling hostile bytes can take minutes and gigabytes, so a linear pass first limits the amount to compile ([`counts`]).
 //! Then the bytes are validated and compared with the contract: a component may import only types, and must export the logic
 //! interface. All problems are reported together.
 
+mod counts;
 mod nesting;
-mod tally;
 
 use wasmparser::Validator;
 use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType};
@@ -14,7 +14,7 @@ use wasmparser::types::TypesRef;
 use super::engine;
 use super::error::of_component;
 use super::v0_1;
-use tally::Tally;
+use counts::ComponentCounts;
 use wrkflw_core::check::Problem;
 use wrkflw_core::text::tame;
 
@@ -42,7 +42,7 @@ pub fn scan(bytes: &[u8], bytes_max: usize) -> Result<Scanned, Vec<Problem>> {
         return Err(one(of_component("component_too_large", message)));
     }
     kind(bytes).map_err(one)?;
-    let tally = Tally::of(bytes).map_err(one)?;
+    let tally = ComponentCounts::of(bytes).map_err(one)?;
     let types = Validator::new_with_features(engine::features())
         .validate_all(bytes)
         .map_err(|error| one(invalid(&error)))?;

@@ -24,16 +24,16 @@ const MARK_BYTES: usize = 1;
 
 /// The approximate size of a message.
 pub(super) fn size(message: &impl Serialize) -> usize {
-    let mut tally = Tally(0);
+    let mut tally = SizeCounter(0);
     // The contract's types serialise, so only the sum can fail.
     message
         .serialize(&mut tally)
         .map_or(usize::MAX, |()| tally.0)
 }
 
-struct Tally(usize);
+struct SizeCounter(usize);
 
-impl Tally {
+impl SizeCounter {
     fn add(&mut self, bytes: usize) -> Result<(), Error> {
         self.0 = self.0.checked_add(bytes).ok_or(Error)?;
         Ok(())
@@ -58,16 +58,16 @@ macro_rules! numbers {
     )*};
 }
 
-impl<'a> Serializer for &'a mut Tally {
+impl<'a> Serializer for &'a mut SizeCounter {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = &'a mut Tally;
-    type SerializeTuple = &'a mut Tally;
-    type SerializeTupleStruct = &'a mut Tally;
-    type SerializeTupleVariant = &'a mut Tally;
-    type SerializeMap = &'a mut Tally;
-    type SerializeStruct = &'a mut Tally;
-    type SerializeStructVariant = &'a mut Tally;
+    type SerializeSeq = &'a mut SizeCounter;
+    type SerializeTuple = &'a mut SizeCounter;
+    type SerializeTupleStruct = &'a mut SizeCounter;
+    type SerializeTupleVariant = &'a mut SizeCounter;
+    type SerializeMap = &'a mut SizeCounter;
+    type SerializeStruct = &'a mut SizeCounter;
+    type SerializeStructVariant = &'a mut SizeCounter;
 
     numbers!(serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64);
     numbers!(serialize_u16: u16, serialize_u32: u32, serialize_u64: u64);
@@ -188,7 +188,7 @@ impl<'a> Serializer for &'a mut Tally {
 /// Implements serializers of lists.
 macro_rules! lists {
     ($($kind:ident: $method:ident),*) => {$(
-        impl $kind for &mut Tally {
+        impl $kind for &mut SizeCounter {
             type Ok = ();
             type Error = Error;
 
@@ -206,7 +206,7 @@ macro_rules! lists {
 /// Implements serializers of named values.
 macro_rules! fields {
     ($($kind:ident),*) => {$(
-        impl $kind for &mut Tally {
+        impl $kind for &mut SizeCounter {
             type Ok = ();
             type Error = Error;
 
@@ -229,7 +229,7 @@ lists!(SerializeSeq: serialize_element, SerializeTuple: serialize_element);
 lists!(SerializeTupleStruct: serialize_field, SerializeTupleVariant: serialize_field);
 fields!(SerializeStruct, SerializeStructVariant);
 
-impl SerializeMap for &mut Tally {
+impl SerializeMap for &mut SizeCounter {
     type Ok = ();
     type Error = Error;
 

@@ -19,7 +19,7 @@ use wrkflw_core::version::Version;
 pub use crate::expect::Difference;
 use crate::expect::differences;
 use crate::file::Scenario;
-use crate::seen::{self, Refused, seen};
+use crate::seen::{self, SeenRefusal, seen};
 use crate::step::{Step, Which};
 
 /// The tenant's public name in scenarios.
@@ -113,7 +113,7 @@ fn world(scenario: &Scenario) -> World {
 }
 
 /// A hint for a step that did not meet its expectations.
-fn hint(instance: Option<&Instance>, refused: &[Refused]) -> Option<String> {
+fn hint(instance: Option<&Instance>, refused: &[SeenRefusal]) -> Option<String> {
     let refused = refused.first()?;
     if matches!(
         refused.code.as_str(),
@@ -141,7 +141,7 @@ struct Play<'a, L> {
 /// A signal's sender with its trigger and target, and its id.
 type SignalKey = Option<([u8; 32], String)>;
 
-type Happened = Result<Vec<Event>, Vec<Refused>>;
+type Happened = Result<Vec<Event>, Vec<SeenRefusal>>;
 
 impl<L: Logic> Play<'_, L> {
     fn step(&mut self, step: &Step) -> Happened {
@@ -175,7 +175,7 @@ impl<L: Logic> Play<'_, L> {
         }
         let Some(instance) = self.world.instance.as_ref().map(|instance| instance.id) else {
             let message = "nothing has started: begin with the step `start`";
-            return Err(vec![Refused::new("not_started", message)]);
+            return Err(vec![SeenRefusal::new("not_started", message)]);
         };
         let which = step.which();
         if which.is_some() || step.decide.is_some() {
@@ -227,7 +227,7 @@ impl<L: Logic> Play<'_, L> {
         let place = commands.iter().position(first).unwrap_or(0);
         let Some(command) = commands.get(place) else {
             let message = format!("no such state waits for {trigger}");
-            return Err(vec![Refused::new(NOBODY_WAITS, message)]);
+            return Err(vec![SeenRefusal::new(NOBODY_WAITS, message)]);
         };
         let content = command.content();
         if let Some((known, at)) = self.first_of(by, command) {
@@ -242,7 +242,7 @@ impl<L: Logic> Play<'_, L> {
             };
             let (trigger, id) = (trigger.to_owned(), id.clone());
             let reused = Rejection::SignalIdReused { trigger, id, first };
-            return Err(Refused::of(Stopped::Rejected(reused)));
+            return Err(SeenRefusal::of(Stopped::Rejected(reused)));
         }
         let actor = self.actor(by, None);
         let events = self.run(&actor, command)?;
@@ -260,7 +260,7 @@ impl<L: Logic> Play<'_, L> {
     fn start(&mut self, step: &Step, by: &str, data: &Json) -> Happened {
         if self.world.instance.is_some() {
             let message = "the instance has started: begin another file";
-            return Err(vec![Refused::new("started", message)]);
+            return Err(vec![SeenRefusal::new("started", message)]);
         }
         let entity = step
             .entity
@@ -299,11 +299,11 @@ impl<L: Logic> Play<'_, L> {
             events.extend(self.run(&Actor::host(), &command)?);
             if self.world.is_still_due(&command) {
                 let message = "the host tries a deadline again and again";
-                return Err(vec![Refused::new(seen::FAULT, message)]);
+                return Err(vec![SeenRefusal::new(seen::FAULT, message)]);
             }
         }
         let message = format!("more than {PASSING_MAX} deadlines pass in one step");
-        Err(vec![Refused::new(seen::FAULT, message)])
+        Err(vec![SeenRefusal::new(seen::FAULT, message)])
     }
 
     fn changes_directory(&mut self, step: &Step) -> bool {
@@ -339,14 +339,14 @@ impl<L: Logic> Play<'_, L> {
         };
         let acting = acting(self.version, &actor);
         let chosen = self.world.work(acting, meant, |task| step.on(task));
-        let command = chosen.map_err(|unworked| Refused::of_work(unworked, by))?;
+        let command = chosen.map_err(|unworked| SeenRefusal::of_work(unworked, by))?;
         self.run(&actor, &command)
     }
 
     fn child_ends(&mut self, step: &Step, key: &str, instance: InstanceId) -> Happened {
         let Some(child) = self.world.child(step.place(), key) else {
             let message = format!("no child {key} runs here");
-            return Err(vec![Refused::new("unknown_child", message)]);
+            return Err(vec![SeenRefusal::new("unknown_child", message)]);
         };
         let command = Command::ChildEnded {
             instance,
@@ -363,7 +363,7 @@ impl<L: Logic> Play<'_, L> {
         let called = self.world.call(step.place(), Some(name));
         let Some((state, call)) = called else {
             let message = format!("no service {name} is called here");
-            return Err(vec![Refused::new("unknown_call", message)]);
+            return Err(vec![SeenRefusal::new("unknown_call", message)]);
         };
         let command = match &step.error {
             Some(error) => Command::ServiceFailed {
@@ -393,7 +393,7 @@ impl<L: Logic> Play<'_, L> {
         let ran = self
             .world
             .run(acting(self.version, actor), command, self.logic);
-        ran.map_err(|stopped: Stopped| Refused::of(stopped))
+        ran.map_err(|stopped: Stopped| SeenRefusal::of(stopped))
     }
 }
 

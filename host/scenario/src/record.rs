@@ -59,11 +59,11 @@ pub struct Evidence {
     now: Timestamp,
     definition: String,
     #[serde(default)]
-    lookups: Vec<Looked>,
+    lookups: Vec<AnsweredLookup>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Looked {
+struct AnsweredLookup {
     asked: Lookup,
     found: Findings,
 }

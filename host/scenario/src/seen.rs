@@ -17,15 +17,15 @@ pub(crate) const FAULT: &str = "logic_fault";
 
 /// A refusal: its code, the field that it is about, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct SeenRefusal {
     pub(crate) code: String,
     pub(crate) field: Option<String>,
     pub(crate) message: String,
 }
 
-impl Refused {
-    pub(crate) fn new(code: &str, message: impl Into<String>) -> Refused {
-        Refused {
+impl SeenRefusal {
+    pub(crate) fn new(code: &str, message: impl Into<String>) -> SeenRefusal {
+        SeenRefusal {
             code: code.to_owned(),
             field: None,
             message: message.into(),
@@ -33,10 +33,10 @@ impl Refused {
     }
 
     /// Why nothing happened. Invalid data or input may have several reasons.
-    pub(crate) fn of(stopped: Stopped) -> Vec<Refused> {
+    pub(crate) fn of(stopped: Stopped) -> Vec<SeenRefusal> {
         match stopped {
             Stopped::Rejected(Rejection::Invalid(violations)) => {
-                violations.into_iter().map(Refused::field).collect()
+                violations.into_iter().map(SeenRefusal::field).collect()
             }
             Stopped::Rejected(rejection) => {
                 let code = rejection.forbids().unwrap_or_else(|| rejection.code());
@@ -44,29 +44,29 @@ impl Refused {
                     Rejection::RefusedNow(reason) => reason.code.clone(),
                     _ => code.to_owned(),
                 };
-                vec![Refused::new(&code, rejection.to_string())]
+                vec![SeenRefusal::new(&code, rejection.to_string())]
             }
-            Stopped::Fault(fault) => vec![Refused::new(FAULT, fault)],
+            Stopped::Fault(fault) => vec![SeenRefusal::new(FAULT, fault)],
         }
     }
 
     /// Why somebody has nothing to do.
-    pub(crate) fn of_work(unworked: Unworked, by: &str) -> Vec<Refused> {
+    pub(crate) fn of_work(unworked: Unworked, by: &str) -> Vec<SeenRefusal> {
         match unworked {
             Unworked::NoTask => {
                 let message = format!("there is no such task that {by} could mean");
-                vec![Refused::new("no_task", message)]
+                vec![SeenRefusal::new("no_task", message)]
             }
             Unworked::ForThemselves => {
                 let message = format!("{by} acts here for themselves or for somebody else");
-                vec![Refused::new("own_task", message)]
+                vec![SeenRefusal::new("own_task", message)]
             }
-            Unworked::Stopped(stopped) => Refused::of(stopped),
+            Unworked::Stopped(stopped) => SeenRefusal::of(stopped),
         }
     }
 
-    fn field(violation: Violation) -> Refused {
-        Refused {
+    fn field(violation: Violation) -> SeenRefusal {
+        SeenRefusal {
             code: violation.code,
             field: Some(violation.field),
             message: violation.message,
@@ -83,9 +83,9 @@ impl Refused {
 }
 
 /// Everything that a step may expect.
-pub(crate) fn seen(instance: Option<&Instance>, events: &[Event], refused: &[Refused]) -> Node {
+pub(crate) fn seen(instance: Option<&Instance>, events: &[Event], refused: &[SeenRefusal]) -> Node {
     let mut members = vec![
-        ("refused", list(refused, Refused::node)),
+        ("refused", list(refused, SeenRefusal::node)),
         (
             "events",
             list(events, |event| object([("type", text(event.kind()))])),

@@ -102,7 +102,7 @@ use self::uploads::Uploads;
 use crate::asyncapi::Topics;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::ids::TenantId;
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::{Engine, Identity, TRUSTED};
 use wrkflw_runtime::lru::Lru;
 
@@ -123,7 +123,7 @@ pub struct Shared {
     /// The topics that `/asyncapi.json` names.
     pub topics: Topics,
     /// The addresses that webhooks may have.
-    pub reach: Reach,
+    pub reach: AllowedAddresses,
     /// The minimum rate of request bodies.
     pub pace: Pace,
     /// Renders the metrics.
@@ -168,7 +168,7 @@ impl App {
             auth,
             naming,
             topics,
-            reach: Reach::default(),
+            reach: AllowedAddresses::default(),
             pace: Pace::default(),
             metrics,
             draining: cancel.clone(),
@@ -188,7 +188,7 @@ impl App {
 
     /// Sets the addresses that webhooks may have. By default, only public ones.
     #[must_use]
-    pub fn reaching(self, reach: Reach) -> App {
+    pub fn reaching(self, reach: AllowedAddresses) -> App {
         self.with(|app| app.reach = reach)
     }
 

@@ -10,7 +10,7 @@ use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 
 /// One refused attempt.
 #[derive(Debug)]
-pub struct Attempt<'a> {
+pub struct NewRefusedAttempt<'a> {
     pub id: Uuid,
     pub at: Timestamp,
     pub actor: &'a str,
@@ -107,7 +107,7 @@ impl Store {
     pub async fn note_attempt(
         &self,
         tenant: TenantId,
-        attempt: &Attempt<'_>,
+        attempt: &NewRefusedAttempt<'_>,
     ) -> Result<(), StoreError> {
         sqlx::query!(
             "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, instance_id, task_id, code, detail, request_id)

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::signals::{Kept, Place};
+use super::signals::{StoredSignal, SubscriberPosition};
 use super::time::Time;
 use super::{Store, StoreError};
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
@@ -11,14 +11,14 @@ use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient {
     pub instance: InstanceId,
-    pub place: Place,
+    pub place: SubscriberPosition,
 }
 
 /// The results of one portion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Portion {
     /// The last state instance that is done; none if none of this portion is.
-    pub last: Option<Place>,
+    pub last: Option<SubscriberPosition>,
     pub taken: u32,
     pub refused: u32,
     /// No state instance is left.
@@ -30,8 +30,8 @@ impl Store {
     pub async fn recipients(
         &self,
         tenant: TenantId,
-        signal: &Kept,
-        after: Place,
+        signal: &StoredSignal,
+        after: SubscriberPosition,
         limit: i64,
     ) -> Result<Vec<Recipient>, StoreError> {
         let rows = sqlx::query!(
@@ -56,7 +56,7 @@ impl Store {
         .await?;
         let recipients = rows.into_iter().map(|row| Recipient {
             instance: InstanceId(row.instance_id),
-            place: Place {
+            place: SubscriberPosition {
                 entered_at: row.entered_at.0,
                 state: StateId(row.state_id),
             },
@@ -69,7 +69,7 @@ impl Store {
         &self,
         tenant: TenantId,
         signal: Uuid,
-        after: Place,
+        after: SubscriberPosition,
         portion: Portion,
     ) -> Result<(), StoreError> {
         let last = portion.last.unwrap_or(after);

@@ -62,7 +62,7 @@ pub struct NewOperation<'a> {
 
 /// The result of beginning an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
+pub enum BeginResult {
     /// It has begun, now or by an earlier attempt of the same request.
     Yes,
     /// The id belongs to another request.
@@ -256,7 +256,7 @@ impl Store {
         tenant: TenantId,
         new: &NewOperation<'_>,
         note: &Note<'_>,
-    ) -> Result<Begun, StoreError> {
+    ) -> Result<BeginResult, StoreError> {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         // Without the lock, two concurrent requests could both pass the limit.
@@ -270,7 +270,7 @@ impl Store {
         .await?;
         if let Some(known) = known {
             let same = known.settings == new.settings.as_str() && known.requested_by == note.actor;
-            return Ok(if same { Begun::Yes } else { Begun::Taken });
+            return Ok(if same { BeginResult::Yes } else { BeginResult::Taken });
         }
         let running = sqlx::query_scalar!(
             r#"select count(*) as "running!" from bulk_operation where tenant_id = $1 and ended_at is null"#,
@@ -279,7 +279,7 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         if running >= RUNNING_MAX {
-            return Ok(Begun::TooMany);
+            return Ok(BeginResult::TooMany);
         }
         let roles = Json::of(&new.roles);
         let total = i32::try_from(new.instances.len()).unwrap_or(i32::MAX);
@@ -315,7 +315,7 @@ impl Store {
         let draft = note.draft("OPERATION_BEGUN", 1, &payload);
         append(&mut transaction, stream(tenant, new.id), draft).await?;
         transaction.commit().await?;
-        Ok(Begun::Yes)
+        Ok(BeginResult::Yes)
     })).await
     }
 

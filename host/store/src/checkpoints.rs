@@ -105,12 +105,12 @@ pub struct Signer {
     pub to: i64,
     /// Whether more entries may become leaves right after these.
     pub is_cut: bool,
-    mark: Mark,
+    mark: CursorMark,
 }
 
 /// A position, and a transaction number that was taken after it was drawn.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct CursorMark {
     pos: i64,
     xid: i64,
 }
@@ -154,7 +154,7 @@ impl Store {
         let Some(cursor) = cursor else {
             return Ok(Turn::Theirs);
         };
-        let fresh = Mark {
+        let fresh = CursorMark {
             pos: drawn.pos,
             xid: drawn.xid,
         };
@@ -166,7 +166,7 @@ impl Store {
         let mark = if is_foreign || (is_past && !is_cut) {
             fresh
         } else {
-            Mark {
+            CursorMark {
                 pos: cursor.mark_pos,
                 xid: cursor.mark_xid,
             }

@@ -242,14 +242,14 @@ impl Store {
             verdicts => verdicts?,
         };
         Ok(Committed {
-            results: verdicts.iter().map(Verdict::read).collect(),
+            results: verdicts.iter().map(MemberResult::read).collect(),
             leaves_work: verdicts.iter().any(|verdict| verdict.leaves_work),
         })
     }
 
-    async fn write_all(&self, rows: &Rows<'_>) -> Result<Vec<Verdict>, sqlx::Error> {
+    async fn write_all(&self, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
         sqlx::query_file_as!(
-            Verdict,
+            MemberResult,
             "src/commit/commit.sql",
             &rows.members as _,
             &rows.replies as _,
@@ -279,7 +279,7 @@ impl Store {
     }
 
     /// Writes rows without rare kinds, by [`COMMON`]. The parameters are those of `write_all` in the same order, without the rare ones.
-    async fn write_common(&self, rows: &Rows<'_>) -> Result<Vec<Verdict>, sqlx::Error> {
+    async fn write_common(&self, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
         sqlx::query_as(AssertSqlSafe(COMMON.as_str()))
             .bind(&rows.members)
             .bind(&rows.replies)
@@ -298,7 +298,7 @@ impl Store {
 
 /// The result of the statement for one member.
 #[derive(sqlx::FromRow)]
-struct Verdict {
+struct MemberResult {
     /// Of the statement. The statement without its rare parts adds no jobs.
     #[sqlx(default)]
     leaves_work: bool,
@@ -306,7 +306,7 @@ struct Verdict {
     revision_ok: bool,
 }
 
-impl Verdict {
+impl MemberResult {
     fn read(&self) -> CommitResult {
         match (self.applied, self.revision_ok) {
             (true, _) => CommitResult::Applied,

@@ -403,7 +403,7 @@ async fn lock(
 }
 
 /// The state of a version, and of its definition, which is locked.
-struct Found {
+struct VersionStatus {
     id: Uuid,
     revision: u32,
     active: Option<u32>,
@@ -415,7 +415,7 @@ async fn status(
     connection: &mut PgConnection,
     tenant: TenantId,
     reference: &VersionRef,
-) -> Result<Option<Found>, StoreError> {
+) -> Result<Option<VersionStatus>, StoreError> {
     let row = sqlx::query!(
         r#"select d.id, d.revision, d.active_version, v.retired_at is not null as "retired!",
             v.stopped_at is not null as "stopped!"
@@ -428,7 +428,7 @@ async fn status(
     )
     .fetch_optional(connection)
     .await?;
-    Ok(row.map(|row| Found {
+    Ok(row.map(|row| VersionStatus {
         id: row.id,
         revision: row.revision.cast_unsigned(),
         active: row.active_version.map(i32::cast_unsigned),

@@ -5,7 +5,7 @@
 //! the number of attempts. A success always ends the delivery.
 
 mod claim;
-mod one;
+mod delivery;
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 pub use claim::{Claimed, DeliveryQueue};
-pub use one::{Attempt, TESTS_MAX};
+pub use delivery::{Attempt, TESTS_MAX};
 use wrkflw_core::ids::TenantId;
 
 /// Dead deliveries in a row after which a subscription is disabled.

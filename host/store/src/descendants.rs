@@ -17,7 +17,7 @@ pub struct Bounds {
 
 /// The result of taking a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum PlaceResult {
     Taken,
     /// [`Bounds::running_max`] instances run already.
     TooManyRun,
@@ -27,7 +27,7 @@ pub enum Place {
 
 /// An instance and its ancestors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct Ancestry {
     /// The highest ancestor that was read.
     pub root: InstanceId,
     /// The number of instances in the line, the first and the last included.
@@ -36,12 +36,12 @@ pub struct Line {
 
 impl Store {
     /// Reads the line from this instance up to its root, at most `most` instances.
-    pub async fn line(
+    pub async fn ancestry(
         &self,
         tenant: TenantId,
         instance: InstanceId,
         most: u32,
-    ) -> Result<Line, StoreError> {
+    ) -> Result<Ancestry, StoreError> {
         let line = sqlx::query!(
             r#"with recursive line (id, parent, depth) as (
                 select i.id, i.parent, 1 from instance i where i.tenant_id = $1 and i.id = $2
@@ -57,11 +57,11 @@ impl Store {
         );
         let line = line.fetch_optional(&self.writer).await?;
         Ok(line.map_or(
-            Line {
+            Ancestry {
                 root: instance,
                 depth: 0,
             },
-            |line| Line {
+            |line| Ancestry {
                 root: InstanceId(line.id),
                 depth: line.depth.cast_unsigned(),
             },
@@ -75,7 +75,7 @@ impl Store {
         job: &Job,
         root: InstanceId,
         bounds: Bounds,
-    ) -> Result<Place, StoreError> {
+    ) -> Result<PlaceResult, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
             // The row lock makes concurrent starts count one after the other.
@@ -102,13 +102,13 @@ impl Store {
             .fetch_one(&mut *transaction)
             .await?;
             if found.needs_none {
-                return Ok(Place::Taken);
+                return Ok(PlaceResult::Taken);
             }
             if found.running >= i64::from(bounds.running_max) {
-                return Ok(Place::TooManyRun);
+                return Ok(PlaceResult::TooManyRun);
             }
             if started.cast_unsigned() >= bounds.started_max {
-                return Ok(Place::TooManyStarted);
+                return Ok(PlaceResult::TooManyStarted);
             }
             sqlx::query!(
                 "with placed as (
@@ -122,7 +122,7 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
             transaction.commit().await?;
-            Ok(Place::Taken)
+            Ok(PlaceResult::Taken)
         }))
         .await
     }

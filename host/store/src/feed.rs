@@ -242,7 +242,7 @@ impl Reader {
         } else {
             SCANNED_MAX.max(limit)
         };
-        let asked = Asked {
+        let asked = FeedQuery {
             start,
             horizon: now.xmin,
             types: None,
@@ -303,7 +303,7 @@ impl Reader {
 
 /// Which entries to read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct FeedQuery<'a> {
     /// The position before them.
     pub(super) start: FeedCursor,
     /// The transaction before which those of the current history are read.
@@ -424,7 +424,7 @@ async fn gather(
 pub(super) async fn read(
     connection: impl PgExecutor<'_>,
     tenant: TenantId,
-    asked: Asked<'_>,
+    asked: FeedQuery<'_>,
 ) -> Result<Read, StoreError> {
     let rows = sqlx::query_as!(
         EntryRow,

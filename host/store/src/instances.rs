@@ -132,7 +132,7 @@ pub struct Listed {
 }
 
 /// An instance that was examined.
-struct Looked {
+struct ExaminedInstance {
     line: InstanceSummary,
     fits: bool,
     /// Its number within the statement, from 1.
@@ -380,7 +380,7 @@ impl Search<'_> {
         &mut self,
         among: Option<&[Uuid]>,
         size: usize,
-    ) -> Result<Vec<Looked>, StoreError> {
+    ) -> Result<Vec<ExaminedInstance>, StoreError> {
         let filter = self.filter;
         let conditions = Columns::of(&filter.conditions);
         let rows = sqlx::query_file!(
@@ -415,7 +415,7 @@ impl Search<'_> {
         .fetch_all(self.connection.seen().await?)
         .await?;
         self.looked = true;
-        let looked = rows.into_iter().map(|row| Looked {
+        let looked = rows.into_iter().map(|row| ExaminedInstance {
             fits: row.fits,
             place: usize::try_from(row.place).unwrap_or(usize::MAX),
             line: InstanceSummary {
@@ -477,7 +477,7 @@ impl Page {
         (self.limit + 1).saturating_sub(self.lines.len())
     }
 
-    fn take(&mut self, looked: Vec<Looked>) {
+    fn take(&mut self, looked: Vec<ExaminedInstance>) {
         let fitting = looked.into_iter().filter(|looked| looked.fits);
         self.lines.extend(fitting.map(|looked| looked.line));
     }

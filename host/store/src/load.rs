@@ -69,7 +69,7 @@ pub const LOAD_MAX: usize = 32;
 
 /// What to load beside the instance.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct LoadOptions<'a> {
     /// The idempotency key of the request, which may have a stored reply.
     pub key: Option<&'a str>,
     /// The moment for which absences are read.
@@ -80,10 +80,10 @@ pub struct Asked<'a> {
     pub definition: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl LoadOptions<'_> {
     /// Nothing more than the instance and the actor at this moment.
-    pub fn at(now: Timestamp) -> Asked<'static> {
-        Asked {
+    pub fn at(now: Timestamp) -> LoadOptions<'static> {
+        LoadOptions {
             key: None,
             now,
             signal: None,
@@ -179,7 +179,7 @@ pub struct Counted {
 pub struct Wanted {
     pub who: Caller,
     pub instance: InstanceId,
-    /// As in [`Asked`].
+    /// As in [`LoadOptions`].
     pub key: Option<String>,
     pub now: Timestamp,
     pub signal: Option<SignalKey>,
@@ -188,7 +188,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Everything that is asked.
-    pub fn asking(who: Caller, instance: InstanceId, asked: Asked<'_>) -> Wanted {
+    pub fn asking(who: Caller, instance: InstanceId, asked: LoadOptions<'_>) -> Wanted {
         Wanted {
             key: asked.key.map(str::to_owned),
             signal: asked.signal.cloned(),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::feed::{Asked, EntryRow, FeedCursor, Read, read};
+use super::feed::{EntryRow, FeedCursor, FeedQuery, Read, read};
 use super::pool::within;
 use super::subscriptions::{Since, Subscriber};
 use super::time::Time;
@@ -28,7 +28,7 @@ const INSERT: &str = "insert into notification (
 
 /// How to insert notifications if some of them may exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum OnDuplicate {
     /// If one exists, the statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the
     /// transaction that writes the notifications, so an existing notification means that the cursor was moved back. A check for existing
     /// ones in each batch would cost a quarter more.
@@ -196,7 +196,7 @@ impl LockedCursor {
     async fn read_entries(mut self, limit: i64) -> Result<Reading, StoreError> {
         let subscribers = subscribers(&mut self.transaction, self.tenant, &self.start).await?;
         let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
-        let asked = Asked {
+        let asked = FeedQuery {
             start: self.start,
             horizon: self.horizon,
             types,
@@ -293,7 +293,7 @@ impl Reading {
         notifications: &[Notification],
         deliveries: &[Delivery],
         at: Timestamp,
-        known: Known,
+        known: OnDuplicate,
     ) -> Result<(), StoreError> {
         within(self.finished(notifications, deliveries, at, known)).await
     }
@@ -303,7 +303,7 @@ impl Reading {
         notifications: &[Notification],
         deliveries: &[Delivery],
         at: Timestamp,
-        known: Known,
+        known: OnDuplicate,
     ) -> Result<(), StoreError> {
         self.notify(notifications, known).await?;
         self.deliver(deliveries, at).await?;
@@ -324,7 +324,7 @@ impl Reading {
     async fn notify(
         &mut self,
         notifications: &[Notification],
-        known: Known,
+        known: OnDuplicate,
     ) -> Result<(), StoreError> {
         if notifications.is_empty() {
             return Ok(());
@@ -354,8 +354,8 @@ impl Reading {
             .collect();
         let at: Vec<Time> = notifications.iter().map(|told| Time(told.at)).collect();
         let insert = match known {
-            Known::Refused => INSERT.to_owned(),
-            Known::Skipped => format!("{INSERT} on conflict do nothing"),
+            OnDuplicate::Refused => INSERT.to_owned(),
+            OnDuplicate::Skipped => format!("{INSERT} on conflict do nothing"),
         };
         sqlx::query(AssertSqlSafe(insert))
             .bind(self.tenant.0)

@@ -46,7 +46,7 @@ pub struct Outbox {
 
 /// Where a claim begins to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ClaimStart {
     /// Above the partition's floor. This skips the remains of deleted events.
     AboveFloor,
     /// At the first event, in case one was left below the floor.
@@ -106,7 +106,7 @@ pub struct Settlement {
 
 /// The input of the relay's `Fence`.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct FenceMark {
     /// The last position that any transaction has drawn.
     pub drawn: i64,
     /// The number of a transaction, taken after that.
@@ -144,7 +144,7 @@ impl Outbox {
     /// positions of partitions up to which events wait. A claim reads the events behind them, unless it reads everything.
     pub async fn claim(
         &self,
-        reach: Reach,
+        reach: ClaimStart,
         passed: &BTreeMap<i16, i64>,
     ) -> Result<Option<Claim>, OutboxError> {
         self.pool
@@ -154,7 +154,7 @@ impl Outbox {
 
     async fn claim_one(
         &self,
-        reach: Reach,
+        reach: ClaimStart,
         passed: &BTreeMap<i16, i64>,
     ) -> Result<Option<Claim>, OutboxError> {
         let mut transaction = self.pool.begin().await?;
@@ -171,7 +171,7 @@ impl Outbox {
             limit 1
             for update of l skip locked
             "#,
-            reach == Reach::Everything,
+            reach == ClaimStart::Everything,
             CLAIM_SILENT_MAX.as_millis().to_string(),
         )
         .fetch_optional(&mut *transaction)
@@ -181,7 +181,7 @@ impl Outbox {
             return Ok(None);
         };
         let passed = passed.get(&partition.partition).copied();
-        let passed = passed.filter(|pos| reach == Reach::AboveFloor && *pos > partition.after);
+        let passed = passed.filter(|pos| reach == ClaimStart::AboveFloor && *pos > partition.after);
         let (mut events, is_cut) = read(
             &mut transaction,
             partition.partition,
@@ -214,9 +214,9 @@ impl Outbox {
 
     /// Reads the current positions and transactions. The position is read before this transaction gets its number, so the
     /// transactions that drew it or an earlier one have smaller numbers.
-    pub async fn mark(&self) -> Result<Mark, OutboxError> {
+    pub async fn mark(&self) -> Result<FenceMark, OutboxError> {
         let mark = sqlx::query_as!(
-            Mark,
+            FenceMark,
             r#"
             with drawn as materialized (select case when is_called then last_value else 0 end as pos from event_pos)
             select pos as "drawn!", pg_current_xact_id()::text::bigint as "xid!",

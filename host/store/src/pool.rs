@@ -8,10 +8,10 @@
 //! A transaction has three limits. PostgreSQL ends a statement that takes too long, and a transaction whose host is silent.
 //! [`transacted`] ends a transaction that takes too long, even if the server does not answer.
 //!
-//! Between statements, connections are kept outside the pool (`kept`), because returning one costs a round trip. A reader holds a
+//! Between statements, connections are kept outside the pool (`idle`), because returning one costs a round trip. A reader holds a
 //! connection for several statements (`limited`). All rows of a statement are collected before the first is returned.
 
-mod kept;
+mod idle;
 mod limited;
 mod refusal;
 
@@ -30,7 +30,7 @@ use sqlx::{
 };
 use tokio::time::{Instant, timeout};
 
-use self::kept::{Kept, Lease};
+use self::idle::{IdleConnections, Lease};
 pub(super) use self::limited::Limited;
 use self::refusal::{OURS, Refusal, begin};
 use wrkflw_core::ids::TenantId;
@@ -53,24 +53,24 @@ const RENEWED_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     inner: PgPool,
-    kept: Kept,
-    doubt: Doubt,
+    idle: IdleConnections,
+    last_timeout: LastTimeout,
     renewal: Renewal,
     refusal: Refusal,
 }
 
 /// When a statement last got no answer. Connections that were idle at that time may be dead as well.
 #[derive(Debug, Clone, Default)]
-struct Doubt(Arc<Mutex<Option<Instant>>>);
+struct LastTimeout(Arc<Mutex<Option<Instant>>>);
 
-impl Doubt {
-    fn cast(&self) {
+impl LastTimeout {
+    fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    fn is_on(&self, idle_for: Duration) -> bool {
-        let cast = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cast.is_some_and(|at| at.elapsed() <= idle_for)
+    fn was_within(&self, idle_for: Duration) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|at| at.elapsed() <= idle_for)
     }
 
     /// Waits at most this long for an answer of the server.
@@ -81,14 +81,14 @@ impl Doubt {
     ) -> Result<T, E> {
         let answered = timeout(limit, asked).await;
         answered.unwrap_or_else(|_| {
-            self.cast();
+            self.note();
             Err(no_answer_within(limit).into())
         })
     }
 
     /// Whether a connection that was idle for this time can be used. It is pinged if it may be dead.
     async fn clears(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
-        let may_be_dead = kept::is_stale(idle_for) || self.is_on(idle_for);
+        let may_be_dead = idle::is_stale(idle_for) || self.was_within(idle_for);
         !may_be_dead || self.within(REST_MAX, connection.ping()).await.is_ok()
     }
 }
@@ -122,8 +122,8 @@ impl Pool {
         size: u32,
         renewal: &Renewal,
     ) -> Pool {
-        let (doubt, renewal) = (Doubt::default(), renewal.clone());
-        let (of_idle, of_old) = (doubt.clone(), renewal.clone());
+        let (last_timeout, renewal) = (LastTimeout::default(), renewal.clone());
+        let (of_idle, of_old) = (last_timeout.clone(), renewal.clone());
         let options = options.options([OURS]);
         let refusal = Refusal::new(options.clone(), first);
         let inner = PgPoolOptions::new()
@@ -138,10 +138,10 @@ impl Pool {
             })
             .before_acquire(move |connection, usage| {
                 let is_old = of_old.outdates(usage.age);
-                let doubt = of_idle.clone();
-                Box::pin(
-                    async move { Ok(!is_old && doubt.clears(connection, usage.idle_for).await) },
-                )
+                let last_timeout = of_idle.clone();
+                Box::pin(async move {
+                    Ok(!is_old && last_timeout.clears(connection, usage.idle_for).await)
+                })
             })
             // This needs no round trip if no statement is in progress, as in nearly all cases.
             .after_release(|connection, _| {
@@ -153,8 +153,8 @@ impl Pool {
             .connect_lazy_with(options);
         Pool {
             inner,
-            kept: Kept::default(),
-            doubt,
+            idle: IdleConnections::default(),
+            last_timeout,
             renewal,
             refusal,
         }
@@ -168,7 +168,7 @@ impl Pool {
     /// A connection for several statements.
     pub(super) async fn acquire(&self) -> Result<Limited, sqlx::Error> {
         let lease = self.within(self.lease()).await?;
-        Ok(Limited::new(lease, self.doubt.clone()))
+        Ok(Limited::new(lease, self.last_timeout.clone()))
     }
 
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
@@ -192,26 +192,26 @@ impl Pool {
         &self,
         asked: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        self.doubt.within(ANSWER_MAX, asked).await
+        self.last_timeout.within(ANSWER_MAX, asked).await
     }
 
     /// The number of connections, and of the idle ones among them.
     pub(super) fn usage(&self) -> (u32, usize) {
-        (self.inner.size(), self.inner.num_idle() + self.kept.len())
+        (self.inner.size(), self.inner.num_idle() + self.idle.len())
     }
 
     /// Waits for the connections in use and closes all.
     pub(super) async fn close(&self) {
         // The call closes the pool. Only the wait for the connections in use is deferred.
         let closed = self.inner.close();
-        self.kept.clear();
+        self.idle.clear();
         closed.await;
     }
 
     /// Takes a kept connection, or one of the pool.
     async fn lease(&self) -> Result<Lease, sqlx::Error> {
         loop {
-            match self.kept.take() {
+            match self.idle.take() {
                 Ok((lease, idle_for)) => {
                     if let Some(lease) = self.still_good(lease, idle_for).await {
                         return Ok(lease);
@@ -233,12 +233,12 @@ impl Pool {
         if self.renewal.outdates(lease.age()) {
             return None;
         }
-        if self.doubt.clears(lease.connection(), idle_for).await {
+        if self.last_timeout.clears(lease.connection(), idle_for).await {
             return Some(lease);
         }
         // The other kept connections were idle for longer. To ping one after the other would use up the time of the statement.
         lease.close();
-        self.kept.close();
+        self.idle.close();
         None
     }
 
@@ -250,7 +250,7 @@ impl Pool {
         let asked = async {
             let mut lease = self.lease().await?;
             let answer = asked(lease.connection()).await?;
-            self.kept.put(lease, || self.inner.is_closed());
+            self.idle.put(lease, || self.inner.is_closed());
             Ok::<_, sqlx::Error>(answer)
         };
         self.within(asked).await
@@ -319,7 +319,7 @@ fn no_answer_within(limit: Duration) -> sqlx::Error {
 impl<'p> Executor<'p> for &'p Pool {
     type Database = Postgres;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<RowOrCount, sqlx::Error>>
     where
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
@@ -366,12 +366,12 @@ impl<'p> Executor<'p> for &'p Pool {
 }
 
 /// A row, or the count that ends a statement.
-type Step = Either<PgQueryResult, PgRow>;
+type RowOrCount = Either<PgQueryResult, PgRow>;
 
 /// Rows that are collected first.
 fn one_by_one<'e>(
-    rows: impl Future<Output = Result<Vec<Step>, sqlx::Error>> + Send + 'e,
-) -> BoxStream<'e, Result<Step, sqlx::Error>> {
+    rows: impl Future<Output = Result<Vec<RowOrCount>, sqlx::Error>> + Send + 'e,
+) -> BoxStream<'e, Result<RowOrCount, sqlx::Error>> {
     let steps = async move { Ok::<_, sqlx::Error>(stream::iter(rows.await?.into_iter().map(Ok))) };
     stream::once(steps).try_flatten().boxed()
 }

@@ -33,14 +33,14 @@ pub struct Reassessment {
     pub age: SignedDuration,
     /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
     pub attempts: u32,
-    pub mark: Mark,
+    pub mark: WalkProgress,
     /// Whether the walk in progress is the last one.
     pub closing: bool,
 }
 
 /// The progress of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct WalkProgress {
     pub stage: Stage,
     /// The last task or instance of the stage that is done.
     pub after: Uuid,
@@ -85,9 +85,9 @@ impl Stage {
     }
 }
 
-impl Mark {
+impl WalkProgress {
     /// Where a walk begins.
-    pub const BEGINNING: Mark = Mark {
+    pub const BEGINNING: WalkProgress = WalkProgress {
         stage: Stage::Offered,
         after: Uuid::nil(),
     };
@@ -97,16 +97,16 @@ impl Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concerned {
     /// In the order of the walk, each with the mark of a walk that has passed it.
-    pub instances: Vec<(InstanceId, Mark)>,
+    pub instances: Vec<(InstanceId, WalkProgress)>,
     /// The instances of stopped versions, which execute no commands.
     pub stopped: Vec<InstanceId>,
     /// Where the next page begins. None after the last page.
-    pub next: Option<Mark>,
+    pub next: Option<WalkProgress>,
 }
 
 /// A row of a page, and its instance.
-struct Found {
-    /// The id of the task or instance, for [`Mark::after`].
+struct ConcernedRow {
+    /// The id of the task or instance, for [`WalkProgress::after`].
     place: Uuid,
     instance: Uuid,
     /// Whether it runs and the change may concern it.
@@ -164,7 +164,7 @@ impl Store {
                     due_at: row.due_at.0,
                     age: SignedDuration::try_from_secs_f64(row.age).unwrap_or_default(),
                     attempts: row.attempts.cast_unsigned(),
-                    mark: Mark {
+                    mark: WalkProgress {
                         stage,
                         after: row.after,
                     },
@@ -178,7 +178,7 @@ impl Store {
     pub async fn advance_reassessment(
         &self,
         reassessment: &Reassessment,
-        mark: Mark,
+        mark: WalkProgress,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
         self.keep_reassessment(reassessment, mark, until, reassessment.attempts)
@@ -189,7 +189,7 @@ impl Store {
     pub async fn yield_reassessment(
         &self,
         reassessment: &Reassessment,
-        mark: Mark,
+        mark: WalkProgress,
         next: Timestamp,
     ) -> Result<bool, StoreError> {
         let attempts = reassessment.attempts.saturating_sub(1);
@@ -200,7 +200,7 @@ impl Store {
     async fn keep_reassessment(
         &self,
         reassessment: &Reassessment,
-        mark: Mark,
+        mark: WalkProgress,
         until: Timestamp,
         attempts: u32,
     ) -> Result<bool, StoreError> {
@@ -251,7 +251,7 @@ impl Store {
         &self,
         tenant: TenantId,
         candidate: &Candidate,
-        mark: Mark,
+        mark: WalkProgress,
         limit: i64,
         now: Timestamp,
     ) -> Result<Concerned, StoreError> {
@@ -278,12 +278,12 @@ impl Store {
         };
         let next = match found.last() {
             Some(last) if i64::try_from(found.len()).is_ok_and(|count| count >= limit) => {
-                Some(Mark {
+                Some(WalkProgress {
                     stage: mark.stage,
                     after: last.place,
                 })
             }
-            _ => mark.stage.next().map(|stage| Mark {
+            _ => mark.stage.next().map(|stage| WalkProgress {
                 stage,
                 after: Uuid::nil(),
             }),
@@ -291,7 +291,7 @@ impl Store {
         let (mut seen, mut instances, mut stopped) = (BTreeSet::new(), Vec::new(), Vec::new());
         for row in found {
             let instance = InstanceId(row.instance);
-            let passed = Mark {
+            let passed = WalkProgress {
                 stage: mark.stage,
                 after: row.place,
             };
@@ -347,9 +347,9 @@ impl Store {
         principal: &str,
         after: Uuid,
         limit: i64,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ConcernedRow>, StoreError> {
         Ok(sqlx::query_as!(
-            Found,
+            ConcernedRow,
             r#"select c.task_id as place, t.instance_id as instance, i.status = 'RUNNING' as "is_running!",
                 v.stopped_at is not null as "is_stopped!"
             from task_candidate c
@@ -374,9 +374,9 @@ impl Store {
         owner: &str,
         after: Uuid,
         limit: i64,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ConcernedRow>, StoreError> {
         Ok(sqlx::query_as!(
-            Found,
+            ConcernedRow,
             r#"select t.id as place, t.instance_id as instance, i.status = 'RUNNING' as "is_running!",
                 v.stopped_at is not null as "is_stopped!"
             from task t
@@ -402,9 +402,9 @@ impl Store {
         now: Timestamp,
         after: Uuid,
         limit: i64,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ConcernedRow>, StoreError> {
         Ok(sqlx::query_as!(
-            Found,
+            ConcernedRow,
             r#"with recursive absent (person, links) as (
                 select $2::text, 1
                 union
@@ -447,9 +447,9 @@ impl Store {
         initiator: &str,
         after: Uuid,
         limit: i64,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ConcernedRow>, StoreError> {
         Ok(sqlx::query_as!(
-            Found,
+            ConcernedRow,
             r#"select s.instance_id as place, s.instance_id as instance, i.status = 'RUNNING' and i.initiator = $4 as "is_running!",
                 v.stopped_at is not null as "is_stopped!"
             from state_instance s

@@ -31,7 +31,7 @@ pub struct Receipt {
     pub is_expired: bool,
     pub instance: Option<InstanceId>,
     /// If it is for all state instances that subscribe to it: how many have taken and refused it so far.
-    pub to_all: Option<Tally>,
+    pub to_all: Option<BroadcastCounts>,
     pub settled_at: Option<Timestamp>,
     /// Canonical JSON of a [`Reason`].
     pub refusal: Option<Json>,
@@ -39,7 +39,7 @@ pub struct Receipt {
 
 /// How many state instances have taken and refused a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct BroadcastCounts {
     pub taken: u32,
     pub refused: u32,
 }
@@ -372,7 +372,7 @@ impl Row {
             expires_at: self.expires_at.0,
             is_expired: self.is_expired,
             instance: self.instance_id.map(InstanceId),
-            to_all: self.to_all.then_some(Tally {
+            to_all: self.to_all.then_some(BroadcastCounts {
                 taken: self.taken.cast_unsigned(),
                 refused: self.refused.cast_unsigned(),
             }),

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::commit::partition;
-use super::feed::{Asked, EntryRow, FeedCursor, Read, read};
+use super::feed::{EntryRow, FeedCursor, FeedQuery, Read, read};
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::{Store, StoreError};
@@ -69,7 +69,7 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         let limit = replay.limit.min(REPLAYED_MAX);
-        let asked = Asked {
+        let asked = FeedQuery {
             start: replay.after,
             horizon,
             types: None,

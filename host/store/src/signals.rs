@@ -49,7 +49,7 @@ pub struct NewSignal {
 
 /// A stored signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredSignal {
     /// The host's id.
     pub signal: Uuid,
     pub correlation: String,
@@ -67,12 +67,12 @@ pub struct Kept {
     /// Whether the instance, or for a signal to all every subscriber, has received it or refused it permanently.
     pub is_settled: bool,
     /// For a signal to all: the last state instance that is done.
-    pub to_all: Option<Place>,
+    pub to_all: Option<SubscriberPosition>,
 }
 
 /// The place of a state instance among those that subscribe to a trigger under a correlation key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SubscriberPosition {
     pub entered_at: Timestamp,
     pub state: StateId,
 }
@@ -81,7 +81,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keeping {
     /// It is stored, now or by an earlier request with the same id.
-    Kept(Box<Kept>),
+    Kept(Box<StoredSignal>),
     /// The sender has [`INBOX_MAX`] waiting signals with this correlation key.
     FullForCorrelation,
     /// The sender has [`INBOX_OF_SENDER_MAX`] waiting signals.
@@ -180,7 +180,7 @@ impl Store {
         &self,
         tenant: TenantId,
         new: &NewSignal,
-    ) -> Result<Option<Kept>, StoreError> {
+    ) -> Result<Option<StoredSignal>, StoreError> {
         let row = sqlx::query_as!(
             Row,
             r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
@@ -206,7 +206,7 @@ impl Store {
         &self,
         tenant: TenantId,
         signal: Uuid,
-    ) -> Result<Option<Kept>, StoreError> {
+    ) -> Result<Option<StoredSignal>, StoreError> {
         let row = sqlx::query_as!(
             Row,
             r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
@@ -226,7 +226,7 @@ impl Store {
         tenant: TenantId,
         definition: &str,
         state_instance: &StateInstance,
-    ) -> Result<Option<Kept>, StoreError> {
+    ) -> Result<Option<StoredSignal>, StoreError> {
         let (mut keys, mut triggers, mut buffered) = (Vec::new(), Vec::new(), Vec::new());
         for (one, key) in state_instance.correlated() {
             keys.push(key.to_owned());
@@ -267,7 +267,7 @@ impl Store {
     pub async fn subscriber(
         &self,
         tenant: TenantId,
-        signal: &Kept,
+        signal: &StoredSignal,
     ) -> Result<Option<Subscriber>, StoreError> {
         let row = sqlx::query!(
             r#"(select s.instance_id as "instance_id!", false as "is_suspended!"
@@ -359,8 +359,8 @@ struct Row {
 }
 
 impl Row {
-    fn kept(self) -> Kept {
-        Kept {
+    fn kept(self) -> StoredSignal {
+        StoredSignal {
             signal: self.id,
             correlation: self.correlation,
             id: self.signal_id,
@@ -371,7 +371,7 @@ impl Row {
             received_at: self.received_at.0,
             instance: self.instance_id.map(InstanceId),
             is_settled: self.is_settled,
-            to_all: self.to_all.then_some(Place {
+            to_all: self.to_all.then_some(SubscriberPosition {
                 entered_at: self.after_at.0,
                 state: StateId(self.after_state),
             }),

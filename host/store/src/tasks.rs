@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub use self::filter::{Place, Status, TaskFilter, View};
+pub use self::filter::{Status, TaskCursor, TaskFilter, View};
 use super::instances::SEARCH_TIME_MAX;
 use super::viewer::{Looking, Viewer, visible};
 use super::{Reader, StoreError};
@@ -84,7 +84,7 @@ pub struct Inbox {
     /// At most `limit` tasks: callers ask for one more than they return.
     pub found: Vec<TaskSummary>,
     /// Where the search ended because its time was over. More tasks may follow.
-    pub reached: Option<Place>,
+    pub reached: Option<TaskCursor>,
 }
 
 /// The absent people of an actor, the definitions for which the actor substitutes them, and the people between them and the actor. The
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
     /// The search reads the tasks of a view from an index in the order of the list, step by step until the page is full. With a single
     /// statement, the planner would have to choose between that order and the filters. If a filter leaves few tasks, the search examines
     /// these. If the first step does not fill the page and the filter names a rare state, the search reads the tasks of that state instead.
-    async fn by_creation(&mut self) -> Result<Option<Place>, StoreError> {
+    async fn by_creation(&mut self) -> Result<Option<TaskCursor>, StoreError> {
         let (tenant, filter) = (self.tenant, self.filter);
         let people = self.absent.with(&filter.actor);
         let mut after = filter.after.map(|place| place.id).unwrap_or_default();
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
                 return Ok(None);
             };
             if is_over {
-                return Ok(Some(Place::of(reached)));
+                return Ok(Some(TaskCursor::of(reached)));
             }
             (after, step) = (reached, grown(step));
             if !is_first {
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
     }
 
     /// In the order of a time, step by step.
-    async fn by_time(&mut self) -> Result<Option<Place>, StoreError> {
+    async fn by_time(&mut self) -> Result<Option<TaskCursor>, StoreError> {
         let filter = self.filter;
         let few = if filter.by_due {
             self.few_of_view().await?
@@ -355,13 +355,13 @@ impl<'a> Search<'a> {
     async fn next_by_time(
         &mut self,
         few: Option<&[Uuid]>,
-        after: Option<Place>,
+        after: Option<TaskCursor>,
         step: i64,
-    ) -> Result<(Vec<Uuid>, Option<Place>), StoreError> {
-        let ids = |places: &[Place]| places.iter().map(|place| place.id).collect();
+    ) -> Result<(Vec<Uuid>, Option<TaskCursor>), StoreError> {
+        let ids = |places: &[TaskCursor]| places.iter().map(|place| place.id).collect();
         let (tenant, filter) = (self.tenant, self.filter);
         let next = if filter.by_due {
-            let from = after.unwrap_or(Place::of(Uuid::nil()));
+            let from = after.unwrap_or(TaskCursor::of(Uuid::nil()));
             let between = (from, filter.due_before);
             if let (None, View::All, Some(actor)) = (few, filter.view, self.viewer.restricted()) {
                 let places = self.connection.places_once_planned().await?;

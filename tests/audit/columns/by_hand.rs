@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use wrkflw_audit::record::Record as _;
 use wrkflw_audit::verify::Finding;
-use wrkflw_store::outbox::{Outbox, Parked, Reach, Settlement};
+use wrkflw_store::outbox::{ClaimStart, Outbox, Parked, Settlement};
 
 use super::super::checkpoints::{keys, sign};
 use super::super::verify::{approved, behind, brief, everything};
@@ -235,7 +235,7 @@ async fn permissions_of_roles_are_recorded_if_no_entry_has_them() {
 /// Publishes all waiting events, as if the broker acknowledged them. On request, the last event is refused.
 async fn publish(outbox: &Outbox, refuse: bool) {
     while let Some(claim) = outbox
-        .claim(Reach::Everything, &BTreeMap::new())
+        .claim(ClaimStart::Everything, &BTreeMap::new())
         .await
         .expect("a claim")
     {

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::record::rows::{EntryRow, HeadRow, InstanceRow, Place, RecordedVersion, TaskRow};
+use crate::record::rows::{
+    EntryRow, HeadRow, InstanceRow, RecordedVersion, TaskRow, UnhashedColumns,
+};
 use wrkflw_core::audit::{Draft, Entry, Stream};
 use wrkflw_core::checkpoint::{Checkpoint, digits};
 use wrkflw_core::ids::{CommandId, TaskId, TenantId};
@@ -23,7 +25,7 @@ pub const VERSION: u32 = 1;
 /// One line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Line {
+pub enum ExportLine {
     Header {
         format: String,
         version: u32,
@@ -106,7 +108,7 @@ pub struct EntryLine {
     hash: Vec<u8>,
     event_seq: Option<u64>,
     #[serde(flatten)]
-    place: Place,
+    place: UnhashedColumns,
     /// Only if the file does not have all leaves.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proof: Option<ProofLine>,

@@ -101,7 +101,7 @@ pub struct EntryRow {
     pub stream: Uuid,
     pub seq: u64,
     /// Its columns that the hash does not cover.
-    pub place: Place,
+    pub place: UnhashedColumns,
     /// The entry, or why the row cannot be read.
     pub entry: Result<Entry, &'static str>,
 }
@@ -117,13 +117,13 @@ pub struct StreamRow {
 
 /// The columns of an entry that its leaf covers and its hash does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct UnhashedColumns {
     pub xid: i64,
     pub pos: i64,
     pub traceparent: Option<String>,
 }
 
-impl Place {
+impl UnhashedColumns {
     /// The digest that the leaf of the entry with this hash covers.
     pub fn digest(&self, hash: &[u8]) -> Hash {
         let columns = EntryColumns {
@@ -247,7 +247,7 @@ pub struct RecordedVersion {
 
 /// A refused attempt with all its columns.
 #[derive(Debug, Clone)]
-pub struct Refused {
+pub struct RefusedAttemptColumns {
     pub tenant: TenantId,
     pub id: Uuid,
     pub pos: i64,
@@ -256,7 +256,7 @@ pub struct Refused {
     pub columns: [Option<String>; 8],
 }
 
-impl Refused {
+impl RefusedAttemptColumns {
     /// The digest that its leaf covers.
     pub fn digest(&self) -> Hash {
         refused_digest(&self.hashed())

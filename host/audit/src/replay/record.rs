@@ -29,14 +29,14 @@ pub(super) struct Record {
     pub(super) time_zones: Option<String>,
     pub(super) evaluations: Vec<Evaluated>,
     #[serde(default)]
-    pub(super) lookups: Vec<Looked>,
+    pub(super) lookups: Vec<RecordedLookup>,
     /// The ids that the host generated, in order.
     pub(super) made: Vec<Uuid>,
 }
 
 /// A look-up in the directory and its result.
 #[derive(Deserialize)]
-pub(super) struct Looked {
+pub(super) struct RecordedLookup {
     pub(super) asked: Lookup,
     pub(super) found: Findings,
 }

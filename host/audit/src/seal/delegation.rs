@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{MAC_VERSION, SealKeys, Verdict};
+use super::{MAC_VERSION, SealKeys, SealVerdict};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, TaskId};
@@ -77,9 +77,9 @@ impl SealKeys {
         tenant: &str,
         instance: InstanceId,
         delegation: &Delegation,
-    ) -> Verdict {
+    ) -> SealVerdict {
         let mac = self.delegation_mac(key_id, tenant, instance, delegation);
-        Verdict::of(version, mac, stored)
+        SealVerdict::of(version, mac, stored)
     }
 
     /// The MAC of a delegation or return with the named key; none if there is no such key.

@@ -1,6 +1,6 @@
 //! The seal of a stored reply. It is the first of the stored headers.
 
-use super::{SealKeys, Verdict};
+use super::{SealKeys, SealVerdict};
 use wrkflw_core::ids::{hex, unhex};
 
 const SEAL: &str = "wrkflw-seal: ";
@@ -30,13 +30,13 @@ impl SealKeys {
     }
 
     /// Checks the seal of a reply. None if it has no seal, or a malformed one.
-    pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<Verdict> {
+    pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<SealVerdict> {
         let (seal, headers) = parts(reply.headers);
         let (key, mac) = seal?.rsplit_once(' ')?;
         Some(match self.reply_mac(key, owner, reply, headers) {
-            None => Verdict::UnknownKey,
-            Some(made) if unhex(mac).is_some_and(|mac| mac == made) => Verdict::Valid,
-            Some(_) => Verdict::Invalid,
+            None => SealVerdict::UnknownKey,
+            Some(made) if unhex(mac).is_some_and(|mac| mac == made) => SealVerdict::Valid,
+            Some(_) => SealVerdict::Invalid,
         })
     }
 
@@ -102,7 +102,7 @@ mod tests {
         };
         assert_eq!(unsealed(&headers), plain);
         assert_eq!(unsealed(plain), plain);
-        assert_eq!(keys.reply_verdict(owner, sealed), Some(Verdict::Valid));
+        assert_eq!(keys.reply_verdict(owner, sealed), Some(SealVerdict::Valid));
         assert_eq!(keys.reply_verdict(owner, reply), None);
         let (longer, renamed) = (format!("{headers}x"), headers.replace("k 1", "k 2"));
         for other in [
@@ -123,14 +123,17 @@ mod tests {
                 ..sealed
             },
         ] {
-            assert_eq!(keys.reply_verdict(owner, other), Some(Verdict::Invalid));
+            assert_eq!(keys.reply_verdict(owner, other), Some(SealVerdict::Invalid));
         }
         for owner in [
             ("other", "author", "key-1"),
             ("default", "admin", "key-1"),
             ("default", "author", "key-2"),
         ] {
-            assert_eq!(keys.reply_verdict(owner, sealed), Some(Verdict::Invalid));
+            assert_eq!(
+                keys.reply_verdict(owner, sealed),
+                Some(SealVerdict::Invalid)
+            );
         }
         let renamed = Sealed {
             headers: &renamed,
@@ -138,7 +141,7 @@ mod tests {
         };
         assert_eq!(
             keys.reply_verdict(owner, renamed),
-            Some(Verdict::UnknownKey)
+            Some(SealVerdict::UnknownKey)
         );
     }
 }

@@ -45,7 +45,7 @@ static COMPONENT: Table = Table {
 
 /// The members that all payloads of a definition's entries have.
 #[derive(Deserialize)]
-struct Told {
+struct NamedVersion {
     key: String,
     version: u32,
 }
@@ -112,7 +112,7 @@ impl Definition {
 
     fn told(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
         let draft = &entry.draft;
-        let Told { key, version } = serde_json::from_str(draft.payload.as_str())?;
+        let NamedVersion { key, version } = serde_json::from_str(draft.payload.as_str())?;
         self.created.get_or_insert(draft.at);
         match draft.kind.as_str() {
             "VERSION_PUBLISHED" => self.publish(entry, &key, version)?,
@@ -283,7 +283,7 @@ pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, se
         return Ok(None);
     }
     let text = entry.draft.payload.as_str();
-    let Told { key, version } = serde_json::from_str(text)?;
+    let NamedVersion { key, version } = serde_json::from_str(text)?;
     let Published {
         component,
         config,

@@ -115,7 +115,7 @@ struct Period {
 /// The members of all payloads of a directory's entries. Each entry has some of them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Told {
+struct DirectoryPayload {
     absence: Option<uuid::Uuid>,
     active_from: Option<Timestamp>,
     active_until: Option<Timestamp>,
@@ -168,7 +168,7 @@ impl Directory {
     /// Folds the next entry. Only the first share reports a payload that cannot be read.
     pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
         let draft = &entry.draft;
-        let told: Result<Told, _> = serde_json::from_str(draft.payload.as_str());
+        let told: Result<DirectoryPayload, _> = serde_json::from_str(draft.payload.as_str());
         let taken = match told {
             Ok(told) => self.told(&draft.kind, &told, (draft.at, draft.actor.as_deref())),
             Err(error) => Err(format!("its payload cannot be read: {error}")),
@@ -183,12 +183,19 @@ impl Directory {
     fn told(
         &mut self,
         kind: &str,
-        told: &Told,
+        told: &DirectoryPayload,
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
         match kind {
-            "PERSON_PUT" => self.named(Named::Person, there(told.person.as_ref())?, told, at)?,
-            "GROUP_PUT" => self.named(Named::Group, there(told.group.as_ref())?, told, at)?,
+            "PERSON_PUT" => self.named(
+                PersonOrGroup::Person,
+                there(told.person.as_ref())?,
+                told,
+                at,
+            )?,
+            "GROUP_PUT" => {
+                self.named(PersonOrGroup::Group, there(told.group.as_ref())?, told, at)?
+            }
             "MEMBER_ADDED" | "MEMBER_REMOVED" => {
                 let (person, group) = (there(told.person.as_ref())?, there(told.group.as_ref())?);
                 if self.share.has(person) {
@@ -245,11 +252,17 @@ impl Directory {
         Ok(())
     }
 
-    fn named(&mut self, what: Named, id: &str, told: &Told, at: Timestamp) -> Result<(), String> {
+    fn named(
+        &mut self,
+        what: PersonOrGroup,
+        id: &str,
+        told: &DirectoryPayload,
+        at: Timestamp,
+    ) -> Result<(), String> {
         let name = there(told.name.as_ref())?;
         let all = match what {
-            Named::Person => &mut self.people,
-            Named::Group => &mut self.groups,
+            PersonOrGroup::Person => &mut self.people,
+            PersonOrGroup::Group => &mut self.groups,
         };
         if self.share.has(id) {
             let kept = all
@@ -262,7 +275,7 @@ impl Directory {
 
     fn absence(
         &mut self,
-        told: &Told,
+        told: &DirectoryPayload,
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
         let id = told.absence.ok_or("it names no absence")?;
@@ -366,7 +379,7 @@ impl Directory {
 }
 
 #[derive(Clone, Copy)]
-enum Named {
+enum PersonOrGroup {
     Person,
     Group,
 }

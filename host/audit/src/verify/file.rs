@@ -16,10 +16,12 @@ use self::open::Open;
 use self::owners::Owners;
 use self::versions::Versions;
 use super::chain::Chain;
-use super::tree::{Found, LEAF, Tree, of_absent, signature};
+use super::tree::{LEAF, LocatedProblem, Tree, of_absent, signature};
 use super::walk::Walk;
-use super::{Finding, How, Problem, Tally};
-use crate::export::line::{EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION};
+use super::{Finding, How, Problem, VerifiedCounts};
+use crate::export::line::{
+    EntryLine, ExportLine, FORMAT, LeafLine, RefusedLine, TenantLine, VERSION,
+};
 use crate::record::rows::{HeadRow, InstanceRow};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED, refused_digest};
@@ -41,7 +43,7 @@ pub struct LineError {
 pub struct FileVerifier<'a, F> {
     how: How<'a>,
     tell: F,
-    tally: Tally,
+    tally: VerifiedCounts,
     lines: u64,
     ended: bool,
     tenant: Option<Tenant<'a>>,
@@ -76,7 +78,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         FileVerifier {
             how,
             tell,
-            tally: Tally::default(),
+            tally: VerifiedCounts::default(),
             lines: 0,
             ended: false,
             tenant: None,
@@ -97,7 +99,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     pub async fn line(&mut self, text: &str) -> Result<(), LineError> {
         let at = self.lines + 1;
         let unfit = |detail: String| LineError { line: at, detail };
-        let line: Line = serde_json::from_str(text).map_err(|error| {
+        let line: ExportLine = serde_json::from_str(text).map_err(|error| {
             unfit(format!(
                 "it is no line of an export ({:?})",
                 error.classify()
@@ -107,7 +109,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
             return Err(unfit("there is more after the end".into()));
         }
         match line {
-            Line::Header {
+            ExportLine::Header {
                 format, version, ..
             } => {
                 if at != 1 || format != FORMAT || version != VERSION {
@@ -118,7 +120,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
                 }
             }
             _ if at == 1 => return Err(unfit(format!("it does not begin as {FORMAT}"))),
-            Line::Tenant(line) => {
+            ExportLine::Tenant(line) => {
                 if let Some(only) = self.only.filter(|only| *only != line.name) {
                     return Err(unfit(format!("it is of another tenant than {only}")));
                 }
@@ -129,13 +131,13 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
                 self.tenant = Some(Tenant::new(line, self.how));
             }
             // Replays have read it before.
-            Line::Version(version) => {
+            ExportLine::Version(version) => {
                 if let Some(tenant) = self.tenant.as_mut().filter(|tenant| tenant.line.whole) {
                     tenant.versions.line(&version);
                 }
             }
-            Line::Component { .. } => {}
-            Line::End { lines } => {
+            ExportLine::Component { .. } => {}
+            ExportLine::End { lines } => {
                 if lines != self.lines {
                     return Err(unfit(format!("the file had {lines} lines before its end")));
                 }
@@ -150,7 +152,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     }
 
     /// The counts of the verification, once the end line has come.
-    pub fn end(self) -> Result<Tally, LineError> {
+    pub fn end(self) -> Result<VerifiedCounts, LineError> {
         let line = self.lines;
         let detail = "the file was cut off: its end is missing".to_owned();
         if self.ended {
@@ -160,32 +162,34 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         }
     }
 
-    async fn of_tenant(&mut self, line: Line) -> Result<(), String> {
+    async fn of_tenant(&mut self, line: ExportLine) -> Result<(), String> {
         let mut found = Vec::new();
         let before = "it comes before the line of a tenant";
         let mut tenant = self.tenant.take().ok_or(before)?;
         match line {
-            Line::Leaf(leaf) => tenant.leaf(leaf, &mut self.tally, &mut found),
-            Line::Checkpoint(row) => tenant.checkpoint(row, self.how, &mut self.tally, &mut found),
-            Line::Instance(row) => {
+            ExportLine::Leaf(leaf) => tenant.leaf(leaf, &mut self.tally, &mut found),
+            ExportLine::Checkpoint(row) => {
+                tenant.checkpoint(row, self.how, &mut self.tally, &mut found)
+            }
+            ExportLine::Instance(row) => {
                 tenant.close(self.how, &mut self.tally, &mut found).await;
                 tenant.instance(row, self.how);
             }
-            Line::Stream { kind, id, head } => {
+            ExportLine::Stream { kind, id, head } => {
                 tenant.close(self.how, &mut self.tally, &mut found).await;
                 tenant.stream(&kind, id, head)?;
             }
-            Line::Task(task) => match &mut tenant.open {
+            ExportLine::Task(task) => match &mut tenant.open {
                 Open::Instance { row, tasks, .. } if row.id == task.instance => tasks.push(*task),
                 _ => return Err("a task of another instance".into()),
             },
-            Line::Entry(entry) => tenant.entry(*entry, &mut self.tally, &mut found).await?,
-            Line::Refused(refused) => tenant.refused(&refused, &mut self.tally, &mut found),
-            Line::Header { .. }
-            | Line::Tenant(_)
-            | Line::Version(_)
-            | Line::Component { .. }
-            | Line::End { .. } => return Err("it does not belong here".into()),
+            ExportLine::Entry(entry) => tenant.entry(*entry, &mut self.tally, &mut found).await?,
+            ExportLine::Refused(refused) => tenant.refused(&refused, &mut self.tally, &mut found),
+            ExportLine::Header { .. }
+            | ExportLine::Tenant(_)
+            | ExportLine::Version(_)
+            | ExportLine::Component { .. }
+            | ExportLine::End { .. } => return Err("it does not belong here".into()),
         }
         self.told(&tenant.line.name, found);
         self.tenant = Some(tenant);
@@ -214,7 +218,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         }
     }
 
-    fn told(&mut self, tenant: &str, found: Vec<Found>) {
+    fn told(&mut self, tenant: &str, found: Vec<LocatedProblem>) {
         for (stream, id, problem) in found {
             self.tally.findings += 1;
             (self.tell)(problem.of(tenant, &stream, id));
@@ -239,7 +243,12 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    fn leaf(&mut self, line: LeafLine, tally: &mut Tally, found: &mut Vec<Found>) {
+    fn leaf(
+        &mut self,
+        line: LeafLine,
+        tally: &mut VerifiedCounts,
+        found: &mut Vec<LocatedProblem>,
+    ) {
         tally.leaves += 1;
         self.tree.leaf(line.leaf, &line.digest, found);
         if let Ok(digest) = Hash::try_from(line.digest.as_slice()) {
@@ -256,8 +265,8 @@ impl<'a> Tenant<'a> {
         &mut self,
         row: Checkpoint,
         how: How<'_>,
-        tally: &mut Tally,
-        found: &mut Vec<Found>,
+        tally: &mut VerifiedCounts,
+        found: &mut Vec<LocatedProblem>,
     ) {
         tally.checkpoints += 1;
         if row.tenant != self.line.name {
@@ -315,8 +324,8 @@ impl<'a> Tenant<'a> {
     async fn entry(
         &mut self,
         line: EntryLine,
-        tally: &mut Tally,
-        found: &mut Vec<Found>,
+        tally: &mut VerifiedCounts,
+        found: &mut Vec<LocatedProblem>,
     ) -> Result<(), String> {
         let stream = match &self.open {
             Open::None => return Err("an entry of no stream".into()),
@@ -344,7 +353,12 @@ impl<'a> Tenant<'a> {
     }
 
     /// The problem of an entry's place in the tree.
-    fn bound(&mut self, stream: Stream, line: &EntryLine, tally: &mut Tally) -> Option<Problem> {
+    fn bound(
+        &mut self,
+        stream: Stream,
+        line: &EntryLine,
+        tally: &mut VerifiedCounts,
+    ) -> Option<Problem> {
         let (digest, pos) = line.leaf();
         let problem = |code, detail: &str| Some(Problem::new(Some(line.seq()), code, detail));
         if self.line.whole {
@@ -385,7 +399,12 @@ impl<'a> Tenant<'a> {
         problem("leaf", "its proof does not lead to the checkpoint's root")
     }
 
-    fn refused(&mut self, line: &RefusedLine, tally: &mut Tally, found: &mut Vec<Found>) {
+    fn refused(
+        &mut self,
+        line: &RefusedLine,
+        tally: &mut VerifiedCounts,
+        found: &mut Vec<LocatedProblem>,
+    ) {
         let known = self
             .waiting
             .remove(&refused_digest(&line.columns))
@@ -406,7 +425,12 @@ impl<'a> Tenant<'a> {
     }
 
     /// Ends the stream that is open.
-    async fn close(&mut self, how: How<'a>, tally: &mut Tally, found: &mut Vec<Found>) {
+    async fn close(
+        &mut self,
+        how: How<'a>,
+        tally: &mut VerifiedCounts,
+        found: &mut Vec<LocatedProblem>,
+    ) {
         let open = std::mem::replace(&mut self.open, Open::None);
         if let Some((stream, problems)) = open.end(how, tally).await {
             located(stream, problems, found);
@@ -414,7 +438,7 @@ impl<'a> Tenant<'a> {
     }
 
     /// Reports the problems that only the end of a part shows: a missing proof or checkpoint.
-    fn end_of_part(&self, how: How<'_>, found: &mut Vec<Found>) {
+    fn end_of_part(&self, how: How<'_>, found: &mut Vec<LocatedProblem>) {
         if let Some((pos, stream, seq)) = self.unproven
             && pos <= self.proven
         {
@@ -436,7 +460,7 @@ impl<'a> Tenant<'a> {
     }
 
     /// Compares the tree with the entries that came.
-    fn end(&mut self, how: How<'_>, tally: &mut Tally, found: &mut Vec<Found>) {
+    fn end(&mut self, how: How<'_>, tally: &mut VerifiedCounts, found: &mut Vec<LocatedProblem>) {
         if !self.line.whole {
             self.end_of_part(how, found);
             return;
@@ -464,7 +488,7 @@ impl<'a> Tenant<'a> {
     }
 }
 
-fn located(stream: Stream, problems: Vec<Problem>, found: &mut Vec<Found>) {
+fn located(stream: Stream, problems: Vec<Problem>, found: &mut Vec<LocatedProblem>) {
     let kind = stream.kind.name();
     found.extend(
         problems

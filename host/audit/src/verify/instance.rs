@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Problem;
 use crate::record::rows::{DecisionRow, DelegationSealRow, EntryRow, InstanceRow, TaskRow};
 use crate::seal::delegation::Delegation;
-use crate::seal::{SealKeys, Verdict};
+use crate::seal::{SealKeys, SealVerdict};
 use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::event::Event;
@@ -459,21 +459,21 @@ fn seal(
 
 /// The code and the detail of a finding about the seal of a decision or delegation, by the verdict.
 fn against(
-    verdict: Verdict,
+    verdict: SealVerdict,
     what: &str,
     (key, version): (&str, i16),
 ) -> Option<(&'static str, String)> {
     match verdict {
-        Verdict::Valid => None,
-        Verdict::Invalid => {
+        SealVerdict::Valid => None,
+        SealVerdict::Invalid => {
             let detail = format!("the {what} is not as it was sealed with key {key}");
             Some(("seal", detail))
         }
-        Verdict::UnknownKey => {
+        SealVerdict::UnknownKey => {
             let detail = format!("no key named {key}, which sealed the {what}");
             Some(("seal_key", detail))
         }
-        Verdict::UnknownVersion => {
+        SealVerdict::UnknownVersion => {
             let detail = format!(
                 "the {what} has a seal of version {version}, which this program does not know"
             );

@@ -53,7 +53,7 @@ struct Deleted {
 
 /// The payload of a new operation's entry. The first releases recorded fewer members.
 #[derive(Deserialize)]
-struct Begun {
+struct NewOperationPayload {
     action: String,
     settings: Value,
     total: u32,
@@ -114,7 +114,7 @@ impl Operation {
                 self.subscriptions.remove(&deleted.subscription);
             }
             "OPERATION_BEGUN" => {
-                let begun: Begun = serde_json::from_str(payload)?;
+                let begun: NewOperationPayload = serde_json::from_str(payload)?;
                 let mut given = vec![
                     ("tenant_id", tenant),
                     ("id", json!(self.id)),

@@ -2,7 +2,7 @@
 
 use super::{Finding, Problem, Verifier};
 use crate::record::{Record, Replies as _};
-use crate::seal::Verdict;
+use crate::seal::SealVerdict;
 use crate::seal::reply::Sealed;
 use wrkflw_core::ids::TenantId;
 
@@ -34,9 +34,9 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                     headers: &row.headers,
                 };
                 let why = match seals.reply_verdict(owner, covered) {
-                    Some(Verdict::Valid) => continue,
-                    Some(Verdict::Invalid) => "it is not as it was sealed",
-                    Some(Verdict::UnknownKey | Verdict::UnknownVersion) => {
+                    Some(SealVerdict::Valid) => continue,
+                    Some(SealVerdict::Invalid) => "it is not as it was sealed",
+                    Some(SealVerdict::UnknownKey | SealVerdict::UnknownVersion) => {
                         "there is no key with the name in its seal"
                     }
                     None => "it has no seal",

@@ -10,7 +10,7 @@ use super::Finding;
 use super::chain::Chain;
 use super::directory::Share;
 use super::folds::{Fold, Seen};
-use super::tree::{Found, Tree, of_absent};
+use super::tree::{LocatedProblem, Tree, of_absent};
 use super::{KEYS_MAX, Problem, Verifier};
 use crate::record::rows::{CheckpointRow, EntryOf, HeadRow, LeafRow, StreamRow, Which};
 use crate::record::{Instances as _, Leaves as _, Record, Streams as _};
@@ -273,7 +273,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         }
     }
 
-    fn found(&mut self, tenant: &str, found: &mut Vec<Found>) {
+    fn found(&mut self, tenant: &str, found: &mut Vec<LocatedProblem>) {
         for (stream, id, problem) in found.drain(..) {
             self.finding(tenant, &stream, id, problem);
         }
@@ -281,7 +281,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
 }
 
 /// The problem of a leaf whose entry is missing or changed.
-fn of_leaf(row: &LeafRow) -> Option<Found> {
+fn of_leaf(row: &LeafRow) -> Option<LocatedProblem> {
     let leaf = row.leaf;
     let (code, detail) = match &row.now {
         None => (
@@ -302,14 +302,14 @@ fn of_leaf(row: &LeafRow) -> Option<Found> {
 }
 
 /// The problem of an entry that has no leaf.
-fn of_unlogged(entry: EntryOf) -> Found {
+fn of_unlogged(entry: EntryOf) -> LocatedProblem {
     let detail = "it should be in the tree, but has no leaf";
     let problem = Problem::new(Some(entry.seq), "unlogged", detail);
     (entry.kind, entry.id, problem)
 }
 
 /// The problem of an entry that has two leaves.
-fn of_doubled(entry: EntryOf) -> Found {
+fn of_doubled(entry: EntryOf) -> LocatedProblem {
     let detail = "it has more than one leaf";
     let problem = Problem::new(Some(entry.seq), "leaf_twice", detail);
     (entry.kind, entry.id, problem)
@@ -355,7 +355,7 @@ impl Checkpoints {
         record: &R,
         name: &str,
         tree: &mut Tree<'_>,
-        found: &mut Vec<Found>,
+        found: &mut Vec<LocatedProblem>,
     ) -> Result<(), R::Error> {
         loop {
             self.fill(record, name).await?;
@@ -374,7 +374,7 @@ impl Checkpoints {
         record: &R,
         name: &str,
         tree: &mut Tree<'_>,
-        found: &mut Vec<Found>,
+        found: &mut Vec<LocatedProblem>,
     ) -> Result<(), R::Error> {
         loop {
             self.fill(record, name).await?;

@@ -15,7 +15,7 @@ pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const LEAF: &str = "leaf";
 
 /// A finding with the kind and id of its stream.
-pub(super) type Found = (String, Uuid, Problem);
+pub(super) type LocatedProblem = (String, Uuid, Problem);
 
 /// A tenant's tree, rebuilt leaf by leaf.
 pub(super) struct Tree<'a> {
@@ -59,7 +59,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Adds the next stored leaf.
-    pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<Found>) {
+    pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<LocatedProblem>) {
         if let Some(detail) = out_of_step(("leaf", "leaves"), self.next, leaf) {
             found.push(of(
                 LEAF,
@@ -76,7 +76,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Compares the checkpoints that were kept for just this many leaves. The root is computed only for them.
-    fn compare_kept(&mut self, found: &mut Vec<Found>) {
+    fn compare_kept(&mut self, found: &mut Vec<LocatedProblem>) {
         let size = self.range.size();
         while let Some(kept) = self.kept.get(self.passed).filter(|kept| kept.size <= size) {
             self.passed += 1;
@@ -100,7 +100,7 @@ impl<'a> Tree<'a> {
         &mut self,
         row: &Checkpoint,
         frontier: Option<&[u8]>,
-        found: &mut Vec<Found>,
+        found: &mut Vec<LocatedProblem>,
     ) {
         let mut finding = |code, detail: String| {
             found.push(of(CHECKPOINT, Problem::new(Some(row.number), code, detail)));
@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Compares the last checkpoint with the last leaf, and the checkpoints that were kept with both.
-    pub(super) fn end(&self, found: &mut Vec<Found>) {
+    pub(super) fn end(&self, found: &mut Vec<LocatedProblem>) {
         let covered = self.before.as_ref().map_or(0, |last| last.size);
         if covered != self.next {
             let (last, leaves) = (
@@ -207,7 +207,7 @@ pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'st
 }
 
 /// The findings about a kept checkpoint of a missing tenant.
-pub(super) fn of_absent(keys: &CheckpointKeys, kept: &Checkpoint) -> Vec<Found> {
+pub(super) fn of_absent(keys: &CheckpointKeys, kept: &Checkpoint) -> Vec<LocatedProblem> {
     let detail = format!(
         "the kept checkpoint covers {} leaves, but the tenant is not there",
         kept.size
@@ -221,11 +221,15 @@ pub(super) fn of_absent(keys: &CheckpointKeys, kept: &Checkpoint) -> Vec<Found> 
 }
 
 /// A finding about a checkpoint.
-pub(super) fn of_checkpoint(row: &Checkpoint, code: &'static str, detail: String) -> Found {
+pub(super) fn of_checkpoint(
+    row: &Checkpoint,
+    code: &'static str,
+    detail: String,
+) -> LocatedProblem {
     of(CHECKPOINT, Problem::new(Some(row.number), code, detail))
 }
 
-fn of(stream: &str, problem: Problem) -> Found {
+fn of(stream: &str, problem: Problem) -> LocatedProblem {
     (stream.to_owned(), Uuid::nil(), problem)
 }
 
@@ -247,7 +251,7 @@ mod tests {
         }
     }
 
-    fn told(found: &[Found], code: &str) -> Vec<String> {
+    fn told(found: &[LocatedProblem], code: &str) -> Vec<String> {
         let found = found.iter().filter(|(_, _, problem)| problem.code == code);
         found
             .map(|(_, _, problem)| problem.detail.clone())

@@ -4,7 +4,7 @@
 
 use super::chain::Chain;
 use super::instance::Recorded;
-use super::{Problem, Tally, parts};
+use super::{Problem, VerifiedCounts, parts};
 use crate::record::rows::{EntryRow, InstanceRow, PartRows, TaskRow};
 use crate::replay::{ReplayError, Replayer};
 use crate::seal::SealKeys;
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     pub(super) async fn follow(
         &mut self,
         row: EntryRow,
-        tally: &mut Tally,
+        tally: &mut VerifiedCounts,
         problems: &mut Vec<Problem>,
     ) {
         tally.entries += 1;
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Replays the collected command, if the instance before it is known.
-    async fn run_again(&mut self, tally: &mut Tally, problems: &mut Vec<Problem>) {
+    async fn run_again(&mut self, tally: &mut VerifiedCounts, problems: &mut Vec<Problem>) {
         let Some(again) = &mut self.again else { return };
         let entries = std::mem::take(&mut again.entries);
         let Some(first) = entries.first().filter(|_| again.is_founded) else {
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         mut self,
         ((row, tasks), parts): ((&InstanceRow, &[&TaskRow]), Option<&PartRows>),
         seals: Option<&SealKeys>,
-        tally: &mut Tally,
+        tally: &mut VerifiedCounts,
         problems: &mut Vec<Problem>,
     ) {
         self.run_again(tally, problems).await;

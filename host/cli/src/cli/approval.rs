@@ -9,7 +9,7 @@ use super::demo::FLOW;
 use super::failure::{Exit, Failure, quoted};
 use super::output::Output;
 use super::{Cli, Environment};
-use crate::config::layers::Told;
+use crate::config::layers::ResolvedSettings;
 use wrkflw_runtime::clock;
 
 #[derive(Debug, Args)]
@@ -21,14 +21,14 @@ pub(super) struct DemoArgs {
 /// The commands that are shown and run.
 struct Demo<'a> {
     choice: DevChoiceArgs,
-    told: &'a Told,
+    resolved: &'a ResolvedSettings,
     output: Output,
     environment: &'a Environment,
 }
 
 pub(super) fn run(
     args: DemoArgs,
-    told: &Told,
+    resolved: &ResolvedSettings,
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) fn run(
     let environment = &environment.in_silence();
     let demo = Demo {
         choice: args.choice,
-        told,
+        resolved,
         output,
         environment,
     };
@@ -82,7 +82,7 @@ impl Demo<'_> {
         self.output.hint(&format!("$ wrkflw {}", shown.join(" ")));
         let cli = Cli::try_parse_from(std::iter::once("wrkflw").chain(words))
             .context("a command of the demo is wrong")?;
-        super::run(cli.command, self.told, self.output, self.environment)
+        super::run(cli.command, self.resolved, self.output, self.environment)
     }
 
     /// The same for a command that is refused.

@@ -96,7 +96,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             "ready after {:.1} s; Ctrl-C stops",
             started_at.elapsed().as_secs_f32()
         ));
-        let Begun {
+        let ReadyDev {
             host,
             announced,
             server,
@@ -114,7 +114,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
 }
 
 /// A `wrkflw dev` that is ready.
-struct Begun {
+struct ReadyDev {
     host: Host,
     note: Note,
     announced: Option<Announcement>,
@@ -122,7 +122,7 @@ struct Begun {
     home: Home,
 }
 
-impl Begun {
+impl ReadyDev {
     /// The folder of the database, if it is one that outlives this.
     fn kept(&self) -> Option<&Path> {
         let server = self.server.as_ref();
@@ -139,7 +139,7 @@ async fn begin(
     (mut settings, telemetry): (Settings, Telemetry),
     output: Output,
     environment: &Environment,
-) -> Result<Begun> {
+) -> Result<ReadyDev> {
     let home = if args.ephemeral {
         Home::ephemeral()?
     } else {
@@ -187,7 +187,7 @@ async fn begin(
     let entrance = demo::entrance(args.empty);
     let starting = Host::start(&settings, listener, program, telemetry, entrance, prepare);
     let host = starting.await?;
-    Ok(Begun {
+    Ok(ReadyDev {
         host,
         note,
         announced,
@@ -257,7 +257,7 @@ fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
     }
 }
 
-fn show(output: Output, begun: &Begun, args: &DevArgs) -> Result<()> {
+fn show(output: Output, begun: &ReadyDev, args: &DevArgs) -> Result<()> {
     let note = &begun.note;
     let kept = match (&args.database_url, begun.kept()) {
         (Some(_), _) => "in the database that was given".to_owned(),

@@ -51,7 +51,7 @@ pub(super) struct DoctorArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum CheckStatus {
     Ok,
     Warn,
     Fail,
@@ -61,7 +61,7 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    verdict: CheckStatus,
     detail: String,
     /// What to do.
     next: Option<&'static str>,
@@ -71,7 +71,7 @@ impl Finding {
     fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
             check,
-            verdict: Verdict::Ok,
+            verdict: CheckStatus::Ok,
             detail: detail.into(),
             next: None,
         }
@@ -79,7 +79,7 @@ impl Finding {
 
     fn warn(check: &'static str, detail: impl Into<String>, next: &'static str) -> Finding {
         Finding {
-            verdict: Verdict::Warn,
+            verdict: CheckStatus::Warn,
             next: Some(next),
             ..Finding::ok(check, detail)
         }
@@ -87,7 +87,7 @@ impl Finding {
 
     fn fail(check: &'static str, detail: impl Into<String>, next: &'static str) -> Finding {
         Finding {
-            verdict: Verdict::Fail,
+            verdict: CheckStatus::Fail,
             ..Finding::warn(check, detail, next)
         }
     }
@@ -139,7 +139,7 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
     output.list(&json!({ "data": findings }), FINDINGS)?;
     let failed = findings
         .iter()
-        .filter(|finding| finding.verdict == Verdict::Fail)
+        .filter(|finding| finding.verdict == CheckStatus::Fail)
         .count();
     match failed {
         0 => Ok(()),
@@ -245,7 +245,7 @@ fn refuse(settings: &Settings, findings: &mut Vec<Finding>) {
         let Err(error) = checked else { continue };
         let known = findings.iter_mut().find(|finding| finding.check == check);
         match known {
-            Some(known) if known.verdict == Verdict::Fail => {}
+            Some(known) if known.verdict == CheckStatus::Fail => {}
             Some(known) => {
                 let next = known.next.unwrap_or(NEXT);
                 *known = Finding::fail(check, error.to_string(), next);
@@ -368,6 +368,6 @@ mod tests {
             let found = skew(at(1_000), at(theirs), at(1_010));
             assert_eq!(found, Duration::from_millis(expected), "{theirs}");
         }
-        assert_eq!(of_clock(Duration::from_secs(3)).verdict, Verdict::Warn);
+        assert_eq!(of_clock(Duration::from_secs(3)).verdict, CheckStatus::Warn);
     }
 }

@@ -313,7 +313,7 @@ async fn present(
         roles: settings.roles.iter().map(|role| role.name()).collect(),
         started_at: clock.now(),
     };
-    let presence = Presence::new(store.clone(), host, engine.map(Engine::tally));
+    let presence = Presence::new(store.clone(), host, engine.map(Engine::host_counts));
     presence.renew_or_warn().await;
     Ok(presence)
 }

@@ -6,8 +6,8 @@
 //! It never touches a cluster that it did not make, and never runs as root. Not for production: use `--database-url` there.
 
 mod account;
+mod folders;
 mod leftover;
-mod place;
 mod programs;
 mod settings;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use std::{fs, io};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use account::Account;
-use place::Place;
+use folders::ServerFolders;
 use programs::Programs;
 
 /// The role and the database of a new cluster.
@@ -41,7 +41,7 @@ const LOG_LINES_QUOTED_MAX: usize = 10;
 pub(super) struct Managed {
     programs: Programs,
     account: Account,
-    place: Place,
+    place: ServerFolders,
     running: bool,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct Managed {
 ///
 /// Takes over a server that outlived an earlier run. Fails if another process uses it.
 pub(super) async fn start(dir: &Path) -> Result<Managed> {
-    let account = Account::of_server(&dir.join(place::DATA)).await?;
-    let place = Place::kept(dir, &account).await?;
+    let account = Account::of_server(&dir.join(folders::DATA)).await?;
+    let place = ServerFolders::kept(dir, &account).await?;
     let programs = programs(&place).await?;
     start_in(place, account, programs).await
 }
@@ -58,8 +58,8 @@ pub(super) async fn start(dir: &Path) -> Result<Managed> {
 /// Starts a server in a new temporary folder, which is removed when the server stops. First removes the folders of killed
 /// servers.
 pub(super) async fn start_ephemeral() -> Result<Managed> {
-    let account = Account::of_server(Path::new(place::DATA)).await?;
-    for place in Place::abandoned(&account) {
+    let account = Account::of_server(Path::new(folders::DATA)).await?;
+    for place in ServerFolders::abandoned(&account) {
         let home = place.home().to_owned();
         match end(place, account).await {
             Ok(()) => {
@@ -72,12 +72,12 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
     }
     // Done first, because a failure after the place was made would leave the place behind.
     let programs = Programs::find(None).await?;
-    let place = Place::ephemeral(&account)?;
+    let place = ServerFolders::ephemeral(&account)?;
     start_in(place, account, programs).await
 }
 
 /// Stops the server of a place whose process was killed, and removes the place.
-async fn end(place: Place, account: Account) -> Result<()> {
+async fn end(place: ServerFolders, account: Account) -> Result<()> {
     // Only a running server needs its programs. The programs of this release may have been removed.
     if !leftover::answers(&place) {
         return place.clear();
@@ -93,18 +93,18 @@ async fn end(place: Place, account: Account) -> Result<()> {
 }
 
 /// The major version of the cluster of a place. None if there is no cluster.
-fn version(place: &Place) -> Option<String> {
+fn version(place: &ServerFolders) -> Option<String> {
     fs::read_to_string(place.data().join("PG_VERSION")).ok()
 }
 
 /// The programs for the cluster of a place.
-async fn programs(place: &Place) -> Result<Programs> {
+async fn programs(place: &ServerFolders) -> Result<Programs> {
     let version = version(place);
     let major = version.as_deref().map(str::trim);
     Programs::find(major.map(|major| (major, place.home()))).await
 }
 
-async fn start_in(place: Place, account: Account, programs: Programs) -> Result<Managed> {
+async fn start_in(place: ServerFolders, account: Account, programs: Programs) -> Result<Managed> {
     let mut server = Managed {
         programs,
         account,
@@ -149,7 +149,7 @@ impl Managed {
 
     /// Makes the cluster under another name and renames it, so that an interrupted run leaves no incomplete cluster.
     async fn make_cluster(&self) -> Result<()> {
-        let fresh = self.place.home().join(place::FRESH);
+        let fresh = self.place.home().join(folders::FRESH);
         if fresh.exists() {
             fs::remove_dir_all(&fresh)
                 .with_context(|| format!("cannot remove {}", fresh.display()))?;

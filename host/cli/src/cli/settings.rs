@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::output::Output;
-use crate::config::layers::Told;
+use crate::config::layers::ResolvedSettings;
 use crate::config::template::template;
 use crate::config::{SECRETS, Settings};
 use wrkflw_core::checkpoint::topic_beside;
@@ -35,10 +35,14 @@ pub(super) struct ShowArgs {
     _settings: Settings,
 }
 
-pub(super) fn run(command: &ConfigCommand, told: &Told, output: Output) -> Result<()> {
+pub(super) fn run(
+    command: &ConfigCommand,
+    resolved: &ResolvedSettings,
+    output: Output,
+) -> Result<()> {
     match command {
         ConfigCommand::Template => output.text("template", &template()),
-        ConfigCommand::Show(_) => show(told, output),
+        ConfigCommand::Show(_) => show(resolved, output),
     }
 }
 
@@ -49,11 +53,12 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
 }
 
 /// Prints the settings, each with its source, one per line, by name.
-fn show(told: &Told, output: Output) -> Result<()> {
-    let matches = chosen(&told.matches);
+fn show(resolved: &ResolvedSettings, output: Output) -> Result<()> {
+    let matches = chosen(&resolved.matches);
     let mut settings = Map::new();
     for arg in Settings::augment_args(clap::Command::new("settings")).get_arguments() {
-        let setting = json!({ "value": value(arg, matches), "source": source(arg, told, matches) });
+        let setting =
+            json!({ "value": value(arg, matches), "source": source(arg, resolved, matches) });
         settings.insert(arg.get_id().to_string(), setting);
     }
     // The only default that depends on another setting.
@@ -98,7 +103,7 @@ fn value(arg: &Arg, matches: &ArgMatches) -> Value {
 }
 
 /// The source of a value: its flag, variable or file, or `default`.
-fn source(arg: &Arg, told: &Told, matches: &ArgMatches) -> String {
+fn source(arg: &Arg, resolved: &ResolvedSettings, matches: &ArgMatches) -> String {
     let name = arg.get_id().as_str();
     match matches.value_source(name) {
         Some(ValueSource::CommandLine) => format!("--{}", arg.get_long().unwrap_or(name)),
@@ -106,7 +111,7 @@ fn source(arg: &Arg, told: &Told, matches: &ArgMatches) -> String {
             let variable = arg.get_env().unwrap_or_default();
             variable.to_string_lossy().into_owned()
         }
-        _ => match told.origins.get(name) {
+        _ => match resolved.origins.get(name) {
             Some(origin) => origin.clone(),
             None => "default".to_owned(),
         },

@@ -57,7 +57,7 @@ pub type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
 /// The matches of a command, and the sources of its values.
 #[derive(Debug)]
-pub struct Told {
+pub struct ResolvedSettings {
     pub matches: ArgMatches,
     /// The variable or file of each value that is neither an argument, a variable nor a default.
     pub origins: BTreeMap<String, String>,
@@ -66,20 +66,20 @@ pub struct Told {
 }
 
 /// Matches `command` with all its sources.
-pub fn told(command: Command, sources: &Sources) -> Result<Told, LayerError> {
-    told_reading(command, sources, &|path| std::fs::read_to_string(path))
+pub fn resolve(command: Command, sources: &Sources) -> Result<ResolvedSettings, LayerError> {
+    resolve_reading(command, sources, &|path| std::fs::read_to_string(path))
 }
 
-/// Like [`told`], with a function that reads files.
-pub fn told_reading(
+/// Like [`resolve`], with a function that reads files.
+pub fn resolve_reading(
     command: Command,
     sources: &Sources,
     read: Reader<'_>,
-) -> Result<Told, LayerError> {
+) -> Result<ResolvedSettings, LayerError> {
     let (mut values, unknown) = of_variables(&command, &sources.variables, read)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
     let Some(chosen) = taking_settings(&command, &matches) else {
-        return Ok(Told {
+        return Ok(ResolvedSettings {
             matches,
             origins: BTreeMap::new(),
             unknown,
@@ -97,7 +97,7 @@ pub fn told_reading(
             values.remove(name.as_str());
         }
     }
-    Ok(Told {
+    Ok(ResolvedSettings {
         matches: with_defaults(command, &values).try_get_matches_from(&sources.arguments)?,
         origins: values
             .into_iter()

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::program::{self, Place};
+use crate::program::{self, TestFolder};
 
 /// Runs a statement without triggers, as the owner of the machine could.
 fn behind(url: &str, sql: &str) {
@@ -33,7 +33,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// The id of an instance with one decision.
-fn decided(place: &Place) -> String {
+fn decided(place: &TestFolder) -> String {
     let start = "instance start document-approval --entity document/1 --data {\"title\":\"Budget\"} --as author";
     let instance = &place.data(start)["instance"];
     let id = instance["id"].as_str().expect("an id").to_owned();
@@ -47,7 +47,7 @@ fn decided(place: &Place) -> String {
 
 #[test]
 fn a_change_is_named_and_the_verification_fails() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --port 0");
     let home = place.folder.join(".wrkflw");
     let url = format!(
@@ -121,7 +121,7 @@ fn a_change_is_named_and_the_verification_fails() {
 }
 
 /// An export is verified in another folder, with only the file and public keys.
-fn exported(place: &Place, url: &str) {
+fn exported(place: &TestFolder, url: &str) {
     let secret = place.folder.join(".wrkflw/checkpoint.secret");
     let secret = std::fs::read_to_string(secret).expect("dev made it");
     let export =
@@ -136,7 +136,7 @@ fn exported(place: &Place, url: &str) {
     let public = ran.stdout.trim().to_owned();
     let (name, _) = key.split_once(':').expect("a name");
     assert!(public.starts_with(&format!("{name}:public:")) && !public.contains(secret.trim()));
-    let elsewhere = Place::new();
+    let elsewhere = TestFolder::new();
     let file = place.folder.join("audit.jsonl");
     let none = elsewhere.run("audit keys");
     assert_eq!((none.code, none.stdout.as_str()), (0, ""));
@@ -171,7 +171,7 @@ fn exported(place: &Place, url: &str) {
 }
 
 /// A part of a tenant without findings is not reported as the whole tenant.
-fn a_part_is_told(place: &Place, url: &str) {
+fn a_part_is_told(place: &TestFolder, url: &str) {
     let export = format!("audit export --entity document/1 --out part.jsonl --database-url {url}");
     let ran = place.run(&export);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -187,7 +187,7 @@ fn a_part_is_told(place: &Place, url: &str) {
 }
 
 /// A failed export leaves an older file unchanged, and no other file.
-fn nothing_is_exported(place: &Place, url: &str) {
+fn nothing_is_exported(place: &TestFolder, url: &str) {
     let file = place.folder.join("old.jsonl");
     std::fs::write(&file, "old").expect("our own folder");
     for what in [
@@ -219,7 +219,7 @@ fn nothing_is_exported(place: &Place, url: &str) {
 
 #[test]
 fn an_export_without_entries_is_not_verified() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.folder.join("audit.jsonl");
     let header = r#"{"header":{"format":"wrkflw audit export","version":1,"exportedAt":"2030-01-01T00:00:00Z"}}"#;
     let text = format!("{header}\n{{\"end\":{{\"lines\":1}}}}\n");
@@ -246,7 +246,7 @@ fn an_export_without_entries_is_not_verified() {
 }
 
 /// The keys of a verifier affect only the findings about seals.
-fn with_other_keys(place: &Place, url: &str, seal: &str) {
+fn with_other_keys(place: &TestFolder, url: &str, seal: &str) {
     let other = format!("audit verify --all --database-url {url} --seal-keys k2:{seal}");
     let ran = place.run(&other);
     assert_eq!(ran.code, 1);
@@ -267,7 +267,7 @@ fn with_other_keys(place: &Place, url: &str, seal: &str) {
 
 #[test]
 fn missing_settings_of_verify_are_named() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let url = "--database-url postgres://127.0.0.1:1/none";
     for (line, words) in [
         ("audit verify --all", "seal_keys is not set"),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{Place, key_of_dev};
+use crate::program::{TestFolder, key_of_dev};
 
 fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);
@@ -22,7 +22,7 @@ fn start_line(entity: &str) -> String {
 /// Each filter of a list, with a value that matches the only row and one that does not.
 #[test]
 fn lists_support_the_filters_of_the_api() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     let count = |line: &str| {
@@ -67,7 +67,7 @@ fn lists_support_the_filters_of_the_api() {
 }
 
 /// Starts an instance. Returns its id and that of its first task.
-fn start(place: &Place, entity: &str) -> (String, String) {
+fn start(place: &TestFolder, entity: &str) -> (String, String) {
     let started = place.data(&start_line(entity));
     (
         text(&started, "/instance/id"),
@@ -77,7 +77,7 @@ fn start(place: &Place, entity: &str) -> (String, String) {
 
 #[test]
 fn the_demo_prints_an_approval_command_by_command() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let nothing = place.run("demo");
     assert!(
         nothing.code == 7 && nothing.stderr.contains("wrkflw dev"),
@@ -99,7 +99,7 @@ fn the_demo_prints_an_approval_command_by_command() {
 
 #[test]
 fn a_document_is_approved_from_the_command_line() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --ephemeral --port 0");
     assert!(text(&dev.facts, "/url").starts_with("http://127.0.0.1:"));
 
@@ -159,7 +159,7 @@ fn a_document_is_approved_from_the_command_line() {
 
 #[test]
 fn work_is_delegated_suspended_reassigned_and_reset_by_commands() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     place.data(&format!("task claim {task} --as reviewer"));
@@ -224,7 +224,7 @@ fn work_is_delegated_suspended_reassigned_and_reset_by_commands() {
 /// The host returns the short response to them, and refuses the state before.
 #[test]
 fn a_caller_without_the_permission_to_read_tries_commands() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     let tried = || {
@@ -251,7 +251,7 @@ fn a_caller_without_the_permission_to_read_tries_commands() {
 
 #[test]
 fn each_refusal_has_its_exit_code_and_suggests_a_next_step() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     let unknown = "00000000-0000-7000-8000-000000000000";
@@ -313,7 +313,7 @@ fn each_refusal_has_its_exit_code_and_suggests_a_next_step() {
 
 #[test]
 fn a_quiet_host_logs_nothing_without_problems() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (line, is_quiet) in [
         ("dev --empty --ephemeral --port 0 -q", true),
         ("dev --empty --ephemeral --port 0 -q --log info", false),
@@ -326,7 +326,7 @@ fn a_quiet_host_logs_nothing_without_problems() {
 
 #[test]
 fn events_are_read_in_order_and_from_a_cursor() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let types = |stdout: &str| -> Vec<String> {
         let events = stdout
@@ -369,7 +369,7 @@ fn events_are_read_in_order_and_from_a_cursor() {
 }
 
 /// With two instances, of which `second` is about `document/2`.
-fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<String>) {
+fn events_are_filtered(place: &TestFolder, second: &str, types: &dyn Fn(&str) -> Vec<String>) {
     let started = "dev.wrkflw.flow.started";
     let of_second = [
         started,
@@ -406,7 +406,7 @@ fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<
 
 #[test]
 fn data_and_secrets_are_kept_and_a_production_host_can_share_the_database() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --port 0");
     let (id, _) = start(&place, "document/1");
     let token = text(&place.data("token reviewer"), "/token");

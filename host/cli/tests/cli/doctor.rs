@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use serde_json::Value;
 use sqlx::Connection as _;
 
-use crate::program::{Place, ran};
+use crate::program::{TestFolder, ran};
 
 const CHECKS: [&str; 8] = [
     "dev",
@@ -23,7 +23,7 @@ const NOWHERE: &str = "postgres://127.0.0.1:1/nothing";
 const KEY: &str = "0001020304050607080910111213141516171819202122232425262728293031";
 
 /// Runs `wrkflw doctor` with these options and variables. Returns the exit code and the findings.
-fn doctor(place: &Place, options: &str, variables: &[(&str, &str)]) -> (i32, Vec<Value>) {
+fn doctor(place: &TestFolder, options: &str, variables: &[(&str, &str)]) -> (i32, Vec<Value>) {
     let mut command = place.command(&format!("doctor --json {options}"));
     command.envs(variables.iter().copied());
     let ran = ran(command);
@@ -64,7 +64,7 @@ fn expect_one(findings: &[Value], (check, verdict, detail, next): Expected<'_>) 
 
 #[test]
 fn missing_requirements_of_a_host_are_reported() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let of_host = [("WRKFLW_DATABASE_URL", NOWHERE)];
     let (_, found) = doctor(
         &place,
@@ -118,7 +118,7 @@ fn missing_requirements_of_a_host_are_reported() {
 
 #[test]
 fn what_serve_refuses_fails() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let of_host = [("WRKFLW_DATABASE_URL", NOWHERE)];
     let serve = "mend this setting";
     let (_, found) = doctor(
@@ -156,7 +156,7 @@ fn what_serve_refuses_fails() {
 
 #[test]
 fn without_settings_and_servers_nothing_fails() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (code, found) = doctor(&place, "", &[]);
     assert_eq!(code, 0, "{found:?}");
     expect(
@@ -228,7 +228,7 @@ async fn databases(url: &str) {
 
 #[test]
 fn an_outdated_database_and_a_different_clock_are_reported() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let dev = place.start("dev --empty --port 0");
     let (code, found) = doctor(&place, "", &[]);
     assert_eq!(code, 0, "{found:?}");
@@ -293,7 +293,7 @@ fn an_outdated_database_and_a_different_clock_are_reported() {
 
 #[test]
 fn a_server_does_not_answer() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     drop(listener);

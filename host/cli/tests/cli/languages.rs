@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, Ran, ran};
+use crate::program::{Ran, TestFolder, ran};
 
 /// The flow in Rust, which `wrkflw dev` publishes.
 const IN_RUST: &str = "document-approval";
@@ -147,7 +147,7 @@ impl Sample {
     }
 
     /// Creates a new folder and builds it.
-    fn begin(&self, place: &Place) {
+    fn begin(&self, place: &TestFolder) {
         let key = self.key();
         place.data(&format!("plugin new {key} --language {}", self.language));
         let tested = place.run_in(&key, "plugin test --quiet");
@@ -160,14 +160,14 @@ impl Sample {
     }
 
     /// Builds this source in the folder.
-    fn write(&self, place: &Place, source: &str) {
+    fn write(&self, place: &TestFolder, source: &str) {
         let folder = place.folder.join(self.key());
         fs::write(folder.join(self.file), source).expect("our own folder");
         place.data_in(&folder, "plugin build");
     }
 
     /// Runs the scenarios, which must all pass. Returns their number.
-    fn tested(&self, place: &Place, scenarios: &str) -> u64 {
+    fn tested(&self, place: &TestFolder, scenarios: &str) -> u64 {
         let component = place.folder.join(self.key()).join("build").join(self.key());
         let component = component.with_extension("wasm");
         let line = format!(
@@ -185,7 +185,7 @@ impl Sample {
 }
 
 /// The output of a command without ids and times.
-fn answer(place: &Place, line: &str) -> Value {
+fn answer(place: &TestFolder, line: &str) -> Value {
     let Ran {
         code,
         stdout,
@@ -231,7 +231,7 @@ fn answer(place: &Place, line: &str) -> Value {
 }
 
 /// The id of the only open task about this entity that the person may work on; among several, the one with this label.
-fn task(place: &Place, about: &str, label: Option<&str>, person: &str) -> String {
+fn task(place: &TestFolder, about: &str, label: Option<&str>, person: &str) -> String {
     let line = format!("task list --view available --entity {about} --as {person}");
     let listed = place.data(&line);
     let tasks = listed["data"].as_array().expect("a list");
@@ -242,7 +242,7 @@ fn task(place: &Place, about: &str, label: Option<&str>, person: &str) -> String
 }
 
 /// Runs the same commands with a flow, and returns their outputs.
-fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
+fn transcript(place: &TestFolder, key: &str) -> Vec<(&'static str, Value)> {
     let start = |data: &str, person: &str| {
         answer(
             place,
@@ -282,7 +282,7 @@ fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
 }
 
 /// A wrong answer is a fault with a message.
-fn refuses_wrong_answers(place: &Place, sample: &Sample) {
+fn refuses_wrong_answers(place: &TestFolder, sample: &Sample) {
     let key = sample.key();
     for (title, words) in sample.wrong {
         let line = format!(
@@ -296,7 +296,7 @@ fn refuses_wrong_answers(place: &Place, sample: &Sample) {
 
 /// A package that is added after the first build is installed by the next build. Until then, the component is too old to be
 /// published.
-fn takes_an_added_package(place: &Place, sample: &Sample) {
+fn takes_an_added_package(place: &TestFolder, sample: &Sample) {
     let folder = place.folder.join(sample.key());
     let write =
         |file: &str, text: &str| fs::write(folder.join(file), text).expect("our own folder");
@@ -322,7 +322,7 @@ fn takes_an_added_package(place: &Place, sample: &Sample) {
 
 /// Publishes a flow and compares it with the one in Rust.
 fn is_as_in_rust(samples: &[&Sample]) {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let in_rust = transcript(&place, IN_RUST);
     for sample in samples {
@@ -395,7 +395,7 @@ fn c_does_what_rust_does() {
 
 #[test]
 fn c_refuses_wrong_settings_within_an_object() {
-    let place = Place::new();
+    let place = TestFolder::new();
     C.begin(&place);
     let of_config = r#".config = "{"#;
     let nested = r#".config = "{\"limits\": {\"most\": 1, \"any\": {}}, "#;
@@ -415,7 +415,7 @@ fn c_refuses_wrong_settings_within_an_object() {
 
 #[test]
 fn rust_passes_the_scenarios_of_the_other_languages() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.data("plugin new in-rust --language rust");
     let folder = place.folder.join("in-rust");
     let expense = include_str!("languages/expense/flow.rs");
@@ -436,7 +436,7 @@ fn rust_passes_the_scenarios_of_the_other_languages() {
 
 #[test]
 fn a_missing_tool_is_named_with_its_installation() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (language, program, package) in [
         ("ts", "npm", "nodejs"),
         ("python", "python3", "python3-venv"),
@@ -456,7 +456,7 @@ fn a_missing_tool_is_named_with_its_installation() {
 
 #[test]
 fn an_invalid_manifest_is_refused_and_not_taken_for_rust() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(
         place.folder.join("flow.toml"),
         "name = \"x\"\nlanguage = \"cobol\"\n",

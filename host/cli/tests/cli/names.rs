@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
-use crate::program::{Place, ran};
+use crate::program::{TestFolder, ran};
 
-fn started(place: &Place, entity: &str) -> Value {
+fn started(place: &TestFolder, entity: &str) -> Value {
     place.data(&format!(
         r#"instance start document-approval --entity {entity} --data {{"title":"Budget"}} --as author"#
     ))["instance"]
@@ -20,7 +20,7 @@ fn text(value: &Value) -> String {
 
 #[test]
 fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_part() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let first = started(&place, "document/1");
     let (id, task) = (
@@ -96,7 +96,7 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
 /// per entity.
 #[test]
 fn the_running_instance_is_found_among_many_ended_ones() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
     fs::write(place.folder.join("config.json"), "{}").expect("our own folder");
@@ -123,7 +123,7 @@ fn the_running_instance_is_found_among_many_ended_ones() {
 
 #[test]
 fn a_start_without_eligible_people_says_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
     let config = json!({ "reviewers": "moon-people" }).to_string();
@@ -151,7 +151,7 @@ fn a_start_without_eligible_people_says_so() {
 
 #[test]
 fn the_folder_or_the_name_selects_one_of_several_dev_servers() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let folder = |name: &str| {
         fs::create_dir_all(place.folder.join(name)).expect("our own folder");
         name.to_owned()
@@ -221,7 +221,7 @@ fn the_folder_or_the_name_selects_one_of_several_dev_servers() {
 }
 
 /// With `one` and `other` running, in a folder of neither.
-fn none_is_guessed(place: &Place, start: &str) {
+fn none_is_guessed(place: &TestFolder, start: &str) {
     fs::write(place.folder.join("elsewhere/flow.wasm"), DOCUMENT_APPROVAL).expect("our own");
     for line in [
         "instance list",
@@ -257,7 +257,7 @@ fn none_is_guessed(place: &Place, start: &str) {
 }
 
 /// With `one` and `other` running.
-fn names_are_unique(place: &Place) {
+fn names_are_unique(place: &TestFolder) {
     let unknown = place.run("instance list --dev nobody");
     assert_eq!(unknown.code, 7, "{}", unknown.stderr);
     assert!(
@@ -276,7 +276,7 @@ fn names_are_unique(place: &Place) {
 
 #[test]
 fn every_shell_has_a_completion_script_and_every_command_a_man_page() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.run(&format!("completions {shell}"));
         assert_eq!(script.code, 0, "{shell}: {}", script.stderr);

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, Running, pause};
+use crate::program::{Running, TestFolder, pause};
 
 /// How long an operation on a few instances may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A host with a few instances of document approval, and their ids.
-fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
+fn office(place: &TestFolder, count: usize) -> (Running, Vec<Value>) {
     let dev = place.start("dev --empty --port 0");
     let start = |number: usize| {
         let line = format!(
@@ -23,7 +23,7 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
 }
 
 /// Publishes another version with this config.
-fn published(place: &Place, config: &Value) -> Value {
+fn published(place: &TestFolder, config: &Value) -> Value {
     let config = config.to_string();
     let write = |name: &str, bytes: &[u8]| {
         fs::write(place.folder.join(name), bytes).expect("our own folder");
@@ -38,7 +38,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// The operation once it has ended.
-fn until_over(place: &Place, operation: &Value) -> Value {
+fn until_over(place: &TestFolder, operation: &Value) -> Value {
     let show = format!("operation show {} --as admin", text(&operation["id"]));
     let begun = Instant::now();
     loop {
@@ -52,7 +52,7 @@ fn until_over(place: &Place, operation: &Value) -> Value {
 }
 
 /// For each instance, inserts a job that has failed three times.
-fn fail_jobs(place: &Place) {
+fn fail_jobs(place: &TestFolder) {
     place.sql(
         "insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error, lease_until)
         select tenant_id, id, 'deadline', id, timestamptz '2030-01-31 08:00Z', '{}', 3, 'the calendar office is not there',
@@ -62,7 +62,7 @@ fn fail_jobs(place: &Place) {
 
 #[test]
 fn failing_jobs_are_listed_page_by_page() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_dev, ids) = office(&place, 3);
     let none = place.run("job list --as admin");
     assert_eq!(
@@ -121,7 +121,7 @@ fn failing_jobs_are_listed_page_by_page() {
 
 #[test]
 fn a_version_is_stopped_and_its_instances_are_cancelled() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_dev, ids) = office(&place, 3);
     let stopped = place.data("definition stop document-approval 1 --reason harm --as admin");
     assert_eq!(stopped["stopped"], true);
@@ -178,7 +178,7 @@ fn a_version_is_stopped_and_its_instances_are_cancelled() {
 
 #[test]
 fn instances_are_migrated_together() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_dev, ids) = office(&place, 2);
     assert_eq!(
         published(&place, &json!({ "reviewers": "approvers" }))["version"],
@@ -211,7 +211,7 @@ fn instances_are_migrated_together() {
 
 #[test]
 fn a_version_with_unknown_names_is_activated_by_force() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_dev, _) = office(&place, 0);
     let warned = &published(&place, &json!({ "initiators": "moon-people" }))["warnings"][0];
     assert_eq!(
@@ -247,7 +247,7 @@ fn a_version_with_unknown_names_is_activated_by_force() {
 }
 
 /// Waits until a command prints these words. Hosts write their counts every ten seconds.
-fn until_printed(place: &Place, line: &str, words: &str) -> String {
+fn until_printed(place: &TestFolder, line: &str, words: &str) -> String {
     let begun = Instant::now();
     loop {
         let printed = place.run(line);
@@ -262,7 +262,7 @@ fn until_printed(place: &Place, line: &str, words: &str) -> String {
 
 #[test]
 fn operators_see_hosts_figures_and_refusals() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_dev, _) = office(&place, 2);
     let hosts = place.data("host list --as admin");
     assert_eq!(hosts["data"].as_array().map(Vec::len), Some(1), "{hosts}");

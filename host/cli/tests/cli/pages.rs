@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::Place;
+use crate::program::TestFolder;
 
 /// The time limit for the blocks of a page on a busy machine that compiles its flows for the first time.
 const SECONDS_MAX: &str = "600";
@@ -143,7 +143,7 @@ fn run(path: &str) {
     drop(listener);
     let program = Path::new(env!("CARGO_BIN_EXE_wrkflw"));
     let programs = program.parent().expect("a folder");
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     // The folder for cargo's builds of this repository's flows, as in the pages.
     place.builds = programs.with_file_name("");
     let asked = options(&text).replace("9000", &free);

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
-use crate::program::{Place, Ran, ran};
+use crate::program::{Ran, TestFolder, ran};
 
 const TITLE: &str = r#"{"title":"Budget"}"#;
 
@@ -13,14 +13,14 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-fn started(place: &Place, entity: &str) -> String {
+fn started(place: &TestFolder, entity: &str) -> String {
     let line =
         format!("instance start document-approval --entity {entity} --data {TITLE} --as author");
     text(&place.data(&line)["instance"]["id"])
 }
 
 /// Runs a command that must be refused with this exit code and all of these words.
-fn refused(place: &Place, line: &str, code: i32, words: &[&str]) {
+fn refused(place: &TestFolder, line: &str, code: i32, words: &[&str]) {
     let ran = place.run(line);
     assert_eq!(ran.code, code, "{line}: {}", ran.stderr);
     for word in words {
@@ -35,7 +35,7 @@ fn beginning(id: &str) -> &str {
 
 #[test]
 fn every_id_can_be_abbreviated() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let instance = started(&place, "document/1");
     let url = "http://127.0.0.1:9/";
@@ -106,7 +106,7 @@ fn every_id_can_be_abbreviated() {
 
 #[test]
 fn a_wrong_id_or_beginning_has_the_same_message_everywhere() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let subscription = text(&place.data("subscription create http://127.0.0.1:9/")["id"]);
     for (line, kind, next) in [
@@ -170,7 +170,7 @@ fn a_wrong_id_or_beginning_has_the_same_message_everywhere() {
 
 #[test]
 fn an_ambiguous_beginning_is_refused_and_signals_need_full_ids() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let made = |name: &str| text(&place.data(&format!("saved-view save {name} view=mine"))["id"]);
     let (one, other) = (made("one"), made("two"));
@@ -191,7 +191,7 @@ fn an_ambiguous_beginning_is_refused_and_signals_need_full_ids() {
 
 #[test]
 fn attributes_are_filters_of_the_list() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     started(&place, "document/1");
     // The sample declares no attribute, so the server lists the declared ones.
@@ -213,7 +213,7 @@ fn attributes_are_filters_of_the_list() {
 
 #[test]
 fn actions_that_move_an_instance_come_first_and_the_others_in_one_line() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     started(&place, "document/1");
     let shown = place
@@ -250,7 +250,7 @@ fn actions_that_move_an_instance_come_first_and_the_others_in_one_line() {
 
 #[test]
 fn messages_name_their_subject_and_a_helpful_command() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let first = started(&place, "document/1");
     let start = "instance start document-approval --entity document/1 --as author --data";
@@ -309,7 +309,7 @@ fn messages_name_their_subject_and_a_helpful_command() {
 
 #[test]
 fn a_published_version_that_is_not_activated_has_a_hint() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
     fs::write(
@@ -337,7 +337,7 @@ fn a_published_version_that_is_not_activated_has_a_hint() {
 
 #[test]
 fn no_row_of_a_table_has_json() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     started(&place, "document/1");
     let task = text(&place.data("task list --view all")["data"][0]["id"]);

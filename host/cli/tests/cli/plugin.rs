@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use wrkflw_runtime::clock::Clock;
 
-use crate::program::{Place, Running};
+use crate::program::{Running, TestFolder};
 use crate::scenarios;
 
 const FLOW: &str = "my-flow";
 
 /// A new flow that was tested and built.
-fn built() -> Place {
-    let mut place = Place::new();
+fn built() -> TestFolder {
+    let mut place = TestFolder::new();
     // The first build, without output of an earlier one.
     place.builds = place.folder.join(FLOW).join("target");
     place.data("plugin new my-flow");
@@ -127,7 +127,7 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     tests_fail_if_check_would_refuse_the_flow(&place);
 }
 
-fn refusals_name_the_file_and_the_field(place: &Place) {
+fn refusals_name_the_file_and_the_field(place: &TestFolder) {
     let config = place.folder.join(FLOW).join("config.json");
     for (text, expected) in [
         (
@@ -154,7 +154,7 @@ fn refusals_name_the_file_and_the_field(place: &Place) {
     fs::write(config, r#"{ "reviewers": "reviewers" }"#).expect("our own folder");
 }
 
-fn tests_fail_if_check_would_refuse_the_flow(place: &Place) {
+fn tests_fail_if_check_would_refuse_the_flow(place: &TestFolder) {
     let source = place.folder.join(FLOW).join("src/lib.rs");
     let text = fs::read_to_string(&source).expect("the flow");
     let misnamed =
@@ -179,7 +179,7 @@ fn tests_fail_if_check_would_refuse_the_flow(place: &Place) {
 
 #[test]
 fn other_files_than_components_are_refused_with_the_reason() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(place.folder.join("random.wasm"), b"\x07random bytes").expect("our own folder");
     fs::write(place.folder.join("core.wasm"), b"\0asm\x01\0\0\0").expect("our own folder");
     for (file, words) in [
@@ -199,7 +199,7 @@ fn other_files_than_components_are_refused_with_the_reason() {
 
 #[test]
 fn an_invalid_flow_name_is_refused_at_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for name in ["My-Flow", "../flow", "test", "wrkflw-guest", "9flow"] {
         assert_eq!(place.run(&format!("plugin new {name}")).code, 6, "{name}");
     }
@@ -212,7 +212,7 @@ fn an_invalid_flow_name_is_refused_at_once() {
     assert!(place.folder.join("sdk/src/bindings/generated.rs").is_file());
 }
 
-fn a_component_older_than_its_sources_is_not_published(place: &Place) {
+fn a_component_older_than_its_sources_is_not_published(place: &TestFolder) {
     let folder = place.folder.join(FLOW);
     let built = place.data_in(FLOW, "plugin build");
     let component = built["path"].as_str().expect("a path").to_owned();

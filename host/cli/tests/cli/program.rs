@@ -16,7 +16,7 @@ use wrkflw_core::ids::Digest;
 const LISTED_MAX: Duration = Duration::from_mins(1);
 
 /// A folder that is removed after the test.
-pub(crate) struct Place {
+pub(crate) struct TestFolder {
     pub(crate) folder: PathBuf,
     /// The folder for the user's program state.
     state: PathBuf,
@@ -48,14 +48,14 @@ fn shared_builds() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests")
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl TestFolder {
+    pub(crate) fn new() -> TestFolder {
         // A short path, because it contains sockets.
         let name = format!("wcli-{}", wrkflw_runtime::clock::new_id().simple());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder).expect("a fresh folder");
         let state = folder.join("state");
-        Place {
+        TestFolder {
             folder,
             state,
             builds: shared_builds(),
@@ -205,7 +205,7 @@ impl Drop for Running {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.folder));
     }

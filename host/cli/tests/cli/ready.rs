@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::program::{Place, Running};
+use crate::program::{Running, TestFolder};
 
 /// How long a host may take to begin, on a busy machine.
 const START_MAX: Duration = Duration::from_mins(2);
@@ -29,7 +29,7 @@ fn first_answer(port: u16) -> String {
 
 #[test]
 fn a_ready_host_has_its_people_and_its_flow() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = free.local_addr().expect("an address").port();
     drop(free);

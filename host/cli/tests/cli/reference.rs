@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use crate::blurred::{blurred, without_numbers};
-use crate::program::{Place, Ran, ran};
+use crate::program::{Ran, TestFolder, ran};
 use crate::usage::leaves;
 
 const WEBHOOKS: &str = include_str!("webhooks.rs");
@@ -171,7 +171,7 @@ fn command_of<'a>(line: &str, commands: &'a [String]) -> &'a str {
 
 /// The examples with a running `wrkflw dev`, each as a line.
 struct Book {
-    place: Place,
+    place: TestFolder,
     replaced: Vec<(String, &'static str)>,
     last: String,
 }
@@ -407,7 +407,7 @@ fn every_command_prints_the_output_in_the_page() {
         .iter()
         .map(|path| path[1..].join(" "))
         .collect();
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(
         place.folder.join("document-approval.wasm"),
         DOCUMENT_APPROVAL,

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, Running};
+use crate::program::{Running, TestFolder};
 
 const DOCUMENT: &str = "document";
 /// The types of the documents of the sample product.
 const PRODUCT: [&str; 4] = ["rfa", "transmittal", "circulation", "correspondence"];
 
-fn dev(place: &Place, options: &str) -> Running {
+fn dev(place: &TestFolder, options: &str) -> Running {
     place.start(&format!("dev --port 0{options}"))
 }
 
 /// Entity, status, outcome and revision of every instance about an entity of this type.
-fn instances(place: &Place, kind: &str) -> Vec<(String, Value, Value, Value)> {
+fn instances(place: &TestFolder, kind: &str) -> Vec<(String, Value, Value, Value)> {
     let listed = place.data("instance list --as admin");
     let instances = listed["data"].as_array().expect("a list").iter();
     let instances = instances.filter(|one| one["entityType"] == kind);
@@ -32,7 +32,7 @@ fn instances(place: &Place, kind: &str) -> Vec<(String, Value, Value, Value)> {
 
 #[test]
 fn the_first_start_creates_samples_and_a_second_one_adds_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut first = dev(&place, "");
     let console = format!("{}/console", first.facts["url"].as_str().expect("its URL"));
     assert_eq!(first.facts["console"], console);
@@ -86,7 +86,7 @@ fn the_first_start_creates_samples_and_a_second_one_adds_nothing() {
 #[test]
 fn an_interrupted_creation_of_samples_is_continued_by_the_next_start() {
     for approvals in 0..2 {
-        let place = Place::new();
+        let place = TestFolder::new();
         let mut empty = dev(&place, " --empty");
         assert_eq!(
             instances(&place, DOCUMENT),
@@ -114,7 +114,7 @@ fn an_interrupted_creation_of_samples_is_continued_by_the_next_start() {
 
 #[test]
 fn a_directory_that_prevents_the_samples_does_not_prevent_the_start() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut empty = dev(&place, " --empty");
     place.data("group remove authors author --as admin");
     assert_eq!(empty.stop(), Some(0));

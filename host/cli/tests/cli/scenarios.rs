@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::Place;
+use crate::program::TestFolder;
 
 /// The time limit to build and publish a change on a busy machine.
 const ROUND_MAX: Duration = Duration::from_mins(4);
 
 /// A folder with the component of the sample flow.
-fn with_sample() -> Place {
-    let place = Place::new();
+fn with_sample() -> TestFolder {
+    let place = TestFolder::new();
     let file = place.folder.join("sample.wasm");
     fs::write(file, wrkflw::sample::DOCUMENT_APPROVAL).expect("our own folder");
     place
@@ -214,7 +214,7 @@ fn a_recorded_instance_becomes_a_passing_scenario() {
 }
 
 /// In the folder of a new flow that `dev` runs: an instance becomes a scenario, which fails with the next version of the flow.
-pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
+pub(crate) fn of_a_changed_flow(place: &TestFolder, flow: &str) {
     let started = place.data(&format!(
         r#"instance start {flow} --entity desk/7 --data {{"subject":"Chair"}} --as author"#
     ));
@@ -257,7 +257,7 @@ pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
 }
 
 /// In the same folder: saved changes are published, unless a step fails.
-pub(crate) fn watched(place: &Place, flow: &str) {
+pub(crate) fn watched(place: &TestFolder, flow: &str) {
     let log = place.folder.join("watch.log");
     let mut command = place.command("plugin watch");
     let file = fs::File::create(&log).expect("our own folder");
@@ -291,7 +291,7 @@ pub(crate) fn watched(place: &Place, flow: &str) {
 }
 
 /// Replaces a text in the source of the flow.
-pub(crate) fn change(place: &Place, flow: &str, from: &str, to: &str) {
+pub(crate) fn change(place: &TestFolder, flow: &str, from: &str, to: &str) {
     let path = place.folder.join(flow).join("src/lib.rs");
     let source = fs::read_to_string(&path).expect("the source");
     assert!(source.contains(from), "{from}");

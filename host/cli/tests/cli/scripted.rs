@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use crate::program::{Place, ran};
+use crate::program::{TestFolder, ran};
 
 /// An id, for commands that do not look it up.
 const ID: &str = "00000000000070008000000000000001";
@@ -75,7 +75,7 @@ fn refusal(status: &str, code: &str) -> String {
 
 #[test]
 fn numbers_are_printed_with_the_digits_of_the_server() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let sum = "50000.000000000000000001";
     let body = format!(r#"{{"changes":[],"data":{{"rate":1.50,"sum":{sum}}},"revision":3}}"#);
     for (format, expected) in [
@@ -92,7 +92,7 @@ fn numbers_are_printed_with_the_digits_of_the_server() {
 
 #[test]
 fn numbers_are_sent_with_the_digits_of_the_user() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let data = r#"{"sum":1.10,"id":12345678901234567890.10}"#;
     for line in [
         "instance start flow --entity document/1 --data",
@@ -114,7 +114,7 @@ fn numbers_are_sent_with_the_digits_of_the_user() {
 
 #[test]
 fn a_bulk_command_prints_its_results_and_fails_if_a_task_was_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (done, refused, code) in [(1, 0, 0), (1, 1, 1), (0, 2, 1)] {
         for format in ["table", "json"] {
             let body = format!(
@@ -134,7 +134,7 @@ fn a_bulk_command_prints_its_results_and_fails_if_a_task_was_refused() {
 
 #[test]
 fn a_repeatable_command_uses_the_id_of_its_instance() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for line in ["restart", "cancel --reason late", "signal paid"] {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let changing = |id: &str, options: &str| {
@@ -160,7 +160,7 @@ fn stream(after: &str, event: &str) -> String {
 
 #[test]
 fn a_stream_is_resumed_after_its_end_and_when_the_server_is_starting() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let server = Scripted::answering(vec![
         stream("1", "2"),
         refusal("503 Service Unavailable", "unavailable"),
@@ -188,7 +188,7 @@ fn a_stream_is_resumed_after_its_end_and_when_the_server_is_starting() {
 
 #[test]
 fn a_failed_write_of_events_ends_the_command() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let server = Scripted::answering(vec![stream("1", "2")]);
     let mut command = place.command(&format!("events tail --follow {}", server.options));
     let full = fs::File::options().write(true).open("/dev/full");
@@ -201,7 +201,7 @@ fn a_failed_write_of_events_ends_the_command() {
 /// The command could have failed later, as `audit verify` may.
 #[test]
 fn a_command_fails_if_its_reader_closes_the_output() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut command = place.command("plugin schema");
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
@@ -212,7 +212,7 @@ fn a_command_fails_if_its_reader_closes_the_output() {
 
 #[test]
 fn a_component_is_published_with_the_config_of_its_build_folder() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for folder in ["build", "elsewhere"] {
         fs::create_dir(place.folder.join(folder)).expect("our own folder");
     }
@@ -254,7 +254,7 @@ fn a_component_is_published_with_the_config_of_its_build_folder() {
 
 #[test]
 fn actions_that_were_not_tried_are_counted() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for option in ["", "--all"] {
         let body = r#"{"actions":[{"action":"claim","allowed":true}],"omitted":{"actions":3}}"#;
         let server = Scripted::answering(vec![answer("200 OK", "application/json", body)]);

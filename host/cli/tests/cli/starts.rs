@@ -7,11 +7,11 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::program::{Place, Running, pause};
+use crate::program::{Running, TestFolder, pause};
 
 #[test]
 fn commands_read_the_database_of_the_named_server() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut one = place.start("dev --empty --port 0 --name one");
     place.data(r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#);
     place.sql("create database other");
@@ -30,7 +30,7 @@ fn commands_read_the_database_of_the_named_server() {
 }
 
 /// The version of the sample flow that new instances use, and the number of its versions.
-fn sample(place: &Place) -> (Value, usize) {
+fn sample(place: &TestFolder) -> (Value, usize) {
     let versions = place.data("definition list document-approval --as admin")["data"].take();
     let versions = versions.as_array().expect("a list").clone();
     let active = versions.iter().find(|version| version["active"] == true);
@@ -43,7 +43,7 @@ fn sample(place: &Place) -> (Value, usize) {
 /// With another digest, the version counts as the sample of another release.
 #[test]
 fn a_new_sample_replaces_the_old_one_but_no_version_of_the_user() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("update definition_version set config_digest = sha256('1')");
     assert_eq!(dev.stop(), Some(0));
@@ -60,7 +60,7 @@ fn a_new_sample_replaces_the_old_one_but_no_version_of_the_user() {
 
 #[test]
 fn an_interrupted_start_between_a_person_and_a_membership_is_continued() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("delete from membership; delete from person where id <> 'author'");
     assert_eq!(dev.stop(), Some(0));
@@ -78,7 +78,7 @@ fn an_interrupted_start_between_a_person_and_a_membership_is_continued() {
 
 #[test]
 fn a_database_of_another_release_is_reported_with_its_folder() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("update _sqlx_migrations set checksum = '' where version = 1");
     assert_eq!(dev.stop(), Some(0));
@@ -93,7 +93,7 @@ fn a_database_of_another_release_is_reported_with_its_folder() {
 
 #[test]
 fn a_signal_ends_a_start_whose_database_does_not_respond() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     silent.set_nonblocking(true).expect("our own listener");
     let address = silent.local_addr().expect("an address");
@@ -134,7 +134,7 @@ fn leftovers(temporary: &std::path::Path) -> Vec<String> {
 
 #[test]
 fn the_next_start_removes_the_folders_of_a_killed_server() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // A short path, because it contains sockets. The account of the database may read it.
     let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
     fs::create_dir(&temporary).expect("a fresh folder");

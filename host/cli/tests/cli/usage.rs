@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::error::ErrorKind;
 
-use crate::program::{Place, ran};
+use crate::program::{TestFolder, ran};
 
 /// The paths of all commands without subcommands.
 pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
@@ -42,7 +42,7 @@ fn every_command_takes_output_json_and_quiet() {
 
 #[test]
 fn help_tells_the_exit_codes() {
-    let help = Place::new().run("--help");
+    let help = TestFolder::new().run("--help");
     assert_eq!(help.code, 0);
     for line in [
         "2  wrong usage",
@@ -55,7 +55,7 @@ fn help_tells_the_exit_codes() {
 
 #[test]
 fn every_command_warns_of_an_unknown_variable() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut command = place.command("config template --quiet");
     command
         .env("WRKFLW_SERVR", "http://127.0.0.1:1")
@@ -73,7 +73,7 @@ fn every_command_warns_of_an_unknown_variable() {
 /// Without debug assertions clap reports an unknown argument differently. In that case the named file was not read.
 #[test]
 fn the_named_settings_file_is_read() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.folder.join("other.toml");
     fs::write(&file, "kafka_topic = \"named\"\n").expect("our own folder");
     let by_default = "kafka_topic = \"by-default\"\n";
@@ -97,7 +97,7 @@ fn the_named_settings_file_is_read() {
 
 #[test]
 fn an_unreadable_settings_file_stops_every_command_that_takes_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let takes_a_file = |path: &Vec<String>| {
         let mut command = wrkflw::cli::command();
         for name in &path[1..] {
@@ -129,7 +129,7 @@ fn an_unreadable_settings_file_stops_every_command_that_takes_one() {
 
 #[test]
 fn config_show_names_the_source_of_each_value() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(
         place.folder.join("wrkflw.toml"),
         "request_seconds_max = 11\nlog = \"warn\"\n",
@@ -157,7 +157,7 @@ fn config_show_names_the_source_of_each_value() {
 
 #[test]
 fn a_number_out_of_range_is_refused_with_its_bounds() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (line, words) in [
         ("serve --request-seconds-max 0", "0 is not in 1..=3600"),
         ("serve --requests-in-flight-max 0", "0 is not in 1..=100000"),
@@ -193,7 +193,7 @@ fn no_command_has_two_arguments_with_one_name() {
 
 #[test]
 fn a_misspelt_key_of_the_file_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = "listen = \"127.0.0.1:1\"\nkafka_brokrs = \"b:1\"\n";
     fs::write(place.folder.join("wrkflw.toml"), file).expect("our own folder");
     let ran = place.run("serve");
@@ -208,7 +208,7 @@ fn a_misspelt_key_of_the_file_is_refused() {
 
 #[test]
 fn an_unusable_database_is_reported_with_the_cause() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let refusing = port.local_addr().expect("an address").port();
     drop(port);
@@ -244,7 +244,7 @@ fn an_unusable_database_is_reported_with_the_cause() {
 
 #[test]
 fn missing_settings_of_serve_are_reported_before_any_connection() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let seal = "k1:000102030405060708090a0b0c0d0e0f";
     let cases = [
         (
@@ -281,7 +281,7 @@ fn missing_settings_of_serve_are_reported_before_any_connection() {
 
 #[test]
 fn secrets_come_from_files_and_are_never_printed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.folder.join("secret");
     fs::write(&file, "s3cret-s3cret-s3cret-s3cret-s3cret\n").expect("our own folder");
     let mut command = place.command("token bob");
@@ -303,7 +303,7 @@ fn secrets_come_from_files_and_are_never_printed() {
 
 #[test]
 fn a_command_without_a_server_says_how_to_start_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for line in [
         "instance list",
         "instance list --server http://127.0.0.1:1",
@@ -321,7 +321,7 @@ fn a_command_without_a_server_says_how_to_start_one() {
 
 #[test]
 fn connection_options_before_a_local_command_are_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (line, option) in [
         ("--server http://127.0.0.1:1 config template", "--server"),
         ("--as admin plugin schema", "--as"),
@@ -335,7 +335,7 @@ fn connection_options_before_a_local_command_are_refused() {
 
 #[test]
 fn the_printed_template_is_a_valid_settings_file() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let template = place.run("config template").stdout;
     assert!(
         template.contains("#listen = \"127.0.0.1:8080\""),

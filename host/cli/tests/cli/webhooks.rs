@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::Place;
+use crate::program::TestFolder;
 
 /// The time limit of an attempt on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A subscription with the address of a free port, and the port.
-fn subscribed(place: &Place) -> (u16, Value) {
+fn subscribed(place: &TestFolder) -> (u16, Value) {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let port = free.local_addr().expect("its address").port();
     drop(free);
@@ -24,7 +24,7 @@ fn subscribed(place: &Place) -> (u16, Value) {
 
 #[test]
 fn a_local_receiver_prints_the_messages_of_a_subscription() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (port, created) = subscribed(&place);
     let secret = created["secret"].as_str().expect("a secret");
@@ -57,7 +57,7 @@ fn a_local_receiver_prints_the_messages_of_a_subscription() {
 
 #[test]
 fn a_test_event_is_listed_with_its_attempts_retried_and_discarded() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     // Nothing listens there, so no attempt succeeds.
     let (_, created) = subscribed(&place);

@@ -20,7 +20,7 @@ use crate::Console;
 use crate::api::{Trouble, with_query};
 use crate::data::beginning;
 use crate::language::Words;
-use crate::list::{Cell, Link, Next, Table};
+use crate::list::{Cell, Link, PageInfo, Table};
 use crate::moment::Moment;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
@@ -70,7 +70,7 @@ fn tabs(visitor: &Visitor, current: &str) -> Vec<Link> {
 /// The parameters of the address. Empty values count as missing, because forms send them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct AuditPageQuery {
     actor: String,
     #[serde(rename = "type")]
     kind: String,
@@ -82,7 +82,7 @@ struct Asked {
     after: String,
 }
 
-impl Asked {
+impl AuditPageQuery {
     /// The address of a page with these filters.
     fn address(&self, page: &str, after: &str) -> String {
         let parameters = [
@@ -132,7 +132,7 @@ struct Entry {
 #[serde(rename_all = "camelCase")]
 struct Entries {
     data: Vec<Entry>,
-    page: Next,
+    page: PageInfo,
     last_checkpoint_at: Option<Timestamp>,
 }
 
@@ -141,7 +141,7 @@ struct Entries {
 struct Page {
     shell: Shell,
     tabs: Vec<Link>,
-    asked: Asked,
+    query: AuditPageQuery,
     refusal: Option<Trouble>,
     /// When the last checkpoint was signed. The page has only entries that it covers.
     signed: Option<Moment>,
@@ -152,13 +152,13 @@ struct Page {
     next: Option<String>,
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+async fn show(Query(query): Query<AuditPageQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let sort = match asked.sort.as_str() {
+    let sort = match query.sort.as_str() {
         "" => "-occurredAt",
-        asked => asked,
+        sort => sort,
     };
-    let path = asked.path(sort, PAGE_ROWS, &asked.after, w);
+    let path = query.path(sort, PAGE_ROWS, &query.after, w);
     let (found, refusal, status) = match visitor.api.get::<Entries>(&path).await {
         Ok(found) => (Some(found), None, StatusCode::OK),
         // The page shows a refused filter with its error, so that the reader can change it.
@@ -202,10 +202,10 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         table: Table::new(w, &heading, &columns, entries.iter().map(row).collect()),
         refusal,
         signed: signed.map(|at| Moment::of(at, w)),
-        first: (!asked.after.is_empty()).then(|| asked.address(ROOT, "")),
-        next: next.map(|next| asked.address(ROOT, &next)),
-        file: asked.address(export::ADDRESS, ""),
-        asked,
+        first: (!query.after.is_empty()).then(|| query.address(ROOT, "")),
+        next: next.map(|next| query.address(ROOT, &next)),
+        file: query.address(export::ADDRESS, ""),
+        query,
     };
     Ok(page(status, &template))
 }

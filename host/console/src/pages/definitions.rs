@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::Console;
 use crate::api::{segment, with_query};
 use crate::language::Words;
-use crate::list::{Asked, Cell, Link, Listing, Paged, Table};
+use crate::list::{Cell, Link, ListQuery, Listing, Paged, Table};
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::session::{Answer, Visitor};
@@ -104,7 +104,7 @@ impl Version {
     }
 
     /// Its status: the text and the class of a badge.
-    fn standing(&self, w: Words) -> (String, &'static str) {
+    fn status(&self, w: Words) -> (String, &'static str) {
         let (id, class) = match (self.active, self.retired_at, self.stopped_at) {
             (_, _, Some(_)) => ("version-stopped", "bad"),
             (true, _, _) => ("version-active", "good"),
@@ -211,8 +211,8 @@ async fn all(Query(Search { q, after }): Query<Search>, visitor: Visitor) -> Ans
         },
         ..listing
     };
-    let asked = Asked { after };
-    let listing = listing.paged(LIST, &[("q", q)], &asked, found.page.next.as_ref());
+    let query = ListQuery { after };
+    let listing = listing.paged(LIST, &[("q", q)], &query, found.page.next.as_ref());
     Ok(page(StatusCode::OK, &listing))
 }
 
@@ -226,7 +226,7 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
         .map_or(key.as_str(), Version::title)
         .to_owned();
     let row = |version: &Version| {
-        let (standing, class) = version.standing(w);
+        let (status, class) = version.status(w);
         vec![
             Cell::link(
                 w.with("version-number", "number", &version.version.to_string()),
@@ -234,9 +234,9 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
             )
             .below(version.note.clone().unwrap_or_default()),
             if class.is_empty() {
-                Cell::text(standing)
+                Cell::text(status)
             } else {
-                Cell::badge(standing, class)
+                Cell::badge(status, class)
             },
             version.published(&names, w),
             Cell::text(version.digest()),
@@ -246,7 +246,7 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
     let rows = found.versions.iter().map(row).collect();
     let columns = [
         "column-version",
-        "column-standing",
+        "column-status",
         "column-published",
         "column-component",
         "column-running",

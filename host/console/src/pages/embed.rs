@@ -18,7 +18,7 @@ use wrkflw_server::http::auth::Claims;
 use super::instance::act::{self, Acted};
 use super::instance::banner::Banner;
 use super::instance::timeline::Timeline;
-use super::instance::{self, Asked, Read};
+use super::instance::{self, InstancePageQuery, Read};
 use super::{live, trouble};
 use crate::Console;
 use crate::api::Trouble;
@@ -168,18 +168,18 @@ impl Embedded {
     }
 
     async fn answer(&self, fields: &Fields) -> Answer {
-        let mut asked = act::named(fields);
-        asked.queue.clear();
+        let mut query = act::named(fields);
+        query.queue.clear();
         let read = self.read().await?;
-        if asked.action.is_empty() {
+        if query.action.is_empty() {
             return self.render(read, None, None, StatusCode::OK).await;
         }
-        self.check(&asked).await?;
+        self.check(&query).await?;
         if fields.get("step").is_empty() {
-            let form = act::asked(&self.visitor, &read, &asked).await?;
+            let form = act::asked(&self.visitor, &read, &query).await?;
             return self.render(read, form, None, StatusCode::OK).await;
         }
-        match act::run(&self.visitor, read, &asked, fields).await? {
+        match act::run(&self.visitor, read, &query, fields).await? {
             Acted::Done(action) => {
                 let decided = Some(Decided::of(&action));
                 let read = self.read().await?;
@@ -219,7 +219,7 @@ impl Embedded {
     }
 
     /// Fails unless it is the decision of a task of this instance, and the page may decide.
-    async fn check(&self, asked: &Asked) -> Result<(), Halt> {
+    async fn check(&self, query: &InstancePageQuery) -> Result<(), Halt> {
         let refuse = |text| {
             self.visitor.halt(&Trouble {
                 status: StatusCode::FORBIDDEN.as_u16(),
@@ -230,12 +230,12 @@ impl Embedded {
         if self.embedding.scope != EmbeddingScope::Decide {
             return Err(refuse("embed-read-only"));
         }
-        if asked.action != "decide" {
+        if query.action != "decide" {
             return Err(refuse("embed-decides-alone"));
         }
         let history = self.history().await?;
         let mut tasks = history.data.iter().flat_map(|state| &state.tasks);
-        if tasks.any(|task| task.id.to_string() == asked.task) {
+        if tasks.any(|task| task.id.to_string() == query.task) {
             return Ok(());
         }
         Err(refuse("embed-decides-alone"))

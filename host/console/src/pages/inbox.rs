@@ -1,9 +1,9 @@
 //! The inbox: the open tasks of a view, with filters, order, columns and search in the address.
 //!
-//! `asked` parses the address, `saved` has the views that a person saved, `bulk` acts on many tasks.
+//! `query` parses the address, `saved` has the views that a person saved, `bulk` acts on many tasks.
 
-pub(crate) mod asked;
 mod bulk;
+pub(crate) mod query;
 mod saved;
 
 use askama::Template;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use asked::{Asked, COLUMNS, VIEWS};
+use query::{COLUMNS, InboxQuery, VIEWS};
 use saved::{Keep, SavedView};
 
 use crate::Console;
@@ -113,8 +113,8 @@ impl Inbox {
 }
 
 impl Row {
-    /// `query` is that of the inbox.
-    fn of(task: Task, query: &str, names: &Names, visitor: &Visitor) -> Row {
+    /// `inbox` is the query of the inbox.
+    fn of(task: Task, inbox: &str, names: &Names, visitor: &Visitor) -> Row {
         let w = visitor.w;
         let (owner, other) = (task.owner.as_deref(), task.on_behalf_of.as_deref());
         let holder = names.holder(owner, other, &task.candidates, w);
@@ -125,7 +125,7 @@ impl Row {
             entity,
             queue: with_query(
                 &format!("/console/instances/{}", task.instance_id),
-                &[("queue", query)],
+                &[("queue", inbox)],
             ),
             flow: format!("{} {}", task.definition_key, task.definition_version),
             initiator: names.person(&task.initiator),
@@ -162,7 +162,7 @@ struct Tab {
 #[template(path = "inbox.html")]
 struct Inbox {
     shell: Shell,
-    asked: Asked,
+    query: InboxQuery,
     view: &'static str,
     columns: Vec<&'static str>,
     tabs: Vec<Tab>,
@@ -186,73 +186,73 @@ struct NewsPart {
 }
 
 /// The page of the inbox that this address names.
-async fn listed(visitor: &Visitor, asked: &Asked, view: &str) -> Result<TaskPage, Halt> {
-    let path = |after: &str| asked.page(view, after, visitor.w.zone());
-    visitor.page_with_rows(&asked.after, path).await
+async fn listed(visitor: &Visitor, query: &InboxQuery, view: &str) -> Result<TaskPage, Halt> {
+    let path = |after: &str| query.page(view, after, visitor.w.zone());
+    visitor.page_with_rows(&query.after, path).await
 }
 
-async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
-    let query = query.unwrap_or_default();
+async fn show(RawQuery(text): RawQuery, visitor: Visitor) -> Answer {
+    let text = text.unwrap_or_default();
     let saved = saved::all(&visitor).await;
     let default = saved.iter().find(|view| view.default);
-    if let (true, Some(default)) = (query.is_empty(), default) {
-        let asked = default.asked();
-        let found = listed(&visitor, &asked, asked.view()).await;
+    if let (true, Some(default)) = (text.is_empty(), default) {
+        let query = default.inbox();
+        let found = listed(&visitor, &query, query.view()).await;
         // A default view that the API no longer takes must not block the inbox.
         if let Ok(found) = found {
-            return render(&visitor, asked, found, saved, None).await;
+            return render(&visitor, query, found, saved, None).await;
         }
     }
-    let mut asked = Asked::parse(&query);
-    let mut found = listed(&visitor, &asked, asked.view()).await?;
+    let mut query = InboxQuery::parse(&text);
+    let mut found = listed(&visitor, &query, query.view()).await?;
     let holds_nothing = found.data.is_empty() && found.page.next.is_none();
     // A visitor without tasks of their own sees at once the tasks that they may claim.
-    if asked.named_view().is_none() && holds_nothing && !asked.is_filtered() {
-        "available".clone_into(&mut asked.view);
-        found = listed(&visitor, &asked, "available").await?;
+    if query.named_view().is_none() && holds_nothing && !query.is_filtered() {
+        "available".clone_into(&mut query.view);
+        found = listed(&visitor, &query, "available").await?;
     }
-    render(&visitor, asked, found, saved, None).await
+    render(&visitor, query, found, saved, None).await
 }
 
 /// The inbox with a view that could not be saved: the typed name, and the reason.
-async fn refused(visitor: &Visitor, asked: Asked, name: &str, trouble: &Trouble) -> Answer {
+async fn refused(visitor: &Visitor, query: InboxQuery, name: &str, trouble: &Trouble) -> Answer {
     let saved = saved::all(visitor).await;
-    let found = listed(visitor, &asked, asked.view()).await?;
+    let found = listed(visitor, &query, query.view()).await?;
     let refusal = (name, trouble);
-    render(visitor, asked, found, saved, Some(refusal)).await
+    render(visitor, query, found, saved, Some(refusal)).await
 }
 
 async fn render(
     visitor: &Visitor,
-    asked: Asked,
+    query: InboxQuery,
     found: TaskPage,
     saved: Vec<SavedView>,
     refusal: Option<(&str, &Trouble)>,
 ) -> Answer {
-    let (w, view) = (visitor.w, asked.view());
+    let (w, view) = (visitor.w, query.view());
     let names = Names {
         people: found.people,
         groups: found.groups,
     };
-    let query = asked.query(view);
+    let inbox = query.query_string(view);
     let rows = found.data.into_iter();
-    let rows = rows.map(|task| Row::of(task, &query, &names, visitor));
+    let rows = rows.map(|task| Row::of(task, &inbox, &names, visitor));
     let rows: Vec<_> = rows.collect();
     // The page itself shows the number of its tasks. To count the tasks beyond it would cost more than the page.
-    let count = match (asked.after.is_empty(), found.page.next.is_some()) {
+    let count = match (query.after.is_empty(), found.page.next.is_some()) {
         (true, false) => w.n("inbox-count", rows.len()),
         (true, true) if rows.is_empty() => String::new(),
         (true, true) => w.n("inbox-count-more", rows.len()),
         (false, _) => String::new(),
     };
     let current = saved.iter().find(|one| {
-        let asked = one.asked();
-        asked.query(asked.view()) == query
+        let own = one.inbox();
+        own.query_string(own.view()) == inbox
     });
     let current = current.cloned();
     let why_empty = if found.page.next.is_some() {
         w.t("searched-in-part")
-    } else if asked.is_filtered() {
+    } else if query.is_filtered() {
         w.t("inbox-empty-filtered")
     } else {
         w.t(&format!("inbox-empty-{view}"))
@@ -263,11 +263,11 @@ async fn render(
         None => (String::new(), String::new()),
     };
     let template = Inbox {
-        news: news_address(&asked, &rows),
+        news: news_address(&query, &rows),
         shell: Shell::of(visitor, "inbox", w.t("inbox").into_owned()).await,
-        tabs: tabs(&asked, &saved, current.as_ref(), w),
-        first: (!asked.after.is_empty()).then(|| asked.address(view, "")),
-        next: found.page.next.map(|next| asked.address(view, &next)),
+        tabs: tabs(&query, &saved, current.as_ref(), w),
+        first: (!query.after.is_empty()).then(|| query.address(view, "")),
+        next: found.page.next.map(|next| query.address(view, &next)),
         why_empty: why_empty.into_owned(),
         keep: Keep {
             name: if refusal.is_empty() {
@@ -278,8 +278,8 @@ async fn render(
             refusal,
             current,
         },
-        columns: asked.columns(),
-        asked,
+        columns: query.columns(),
+        query,
         view,
         rows,
         count,
@@ -288,11 +288,16 @@ async fn render(
 }
 
 /// The views of everybody, then those that the visitor saved.
-fn tabs(asked: &Asked, saved: &[SavedView], current: Option<&SavedView>, w: Words) -> Vec<Tab> {
+fn tabs(
+    query: &InboxQuery,
+    saved: &[SavedView],
+    current: Option<&SavedView>,
+    w: Words,
+) -> Vec<Tab> {
     let tab = |one: &'static str| Tab {
-        address: asked.address(one, ""),
+        address: query.address(one, ""),
         name: w.t(&format!("inbox-view-{one}")).into_owned(),
-        is_current: one == asked.view() && current.is_none(),
+        is_current: one == query.view() && current.is_none(),
     };
     let own = saved.iter().map(|one| Tab {
         address: one.address(),
@@ -303,10 +308,10 @@ fn tabs(asked: &Asked, saved: &[SavedView], current: Option<&SavedView>, w: Word
 }
 
 /// The address at which a script asks for the number of tasks that have come since these rows were shown.
-fn news_address(asked: &Asked, rows: &[Row]) -> String {
+fn news_address(query: &InboxQuery, rows: &[Row]) -> String {
     let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
     let known = [("known", known.join(","))];
-    let parameters = asked.parameters(asked.view(), &asked.after).into_iter();
+    let parameters = query.parameters(query.view(), &query.after).into_iter();
     let parameters: Vec<_> = parameters.chain(known).collect();
     let parameters: Vec<_> = parameters
         .iter()
@@ -315,22 +320,23 @@ fn news_address(asked: &Asked, rows: &[Row]) -> String {
     with_query("/console/news", &parameters)
 }
 
-/// The tasks that a page of the inbox shows already.
+/// The parameter of the address for news besides those of the inbox.
 #[derive(Deserialize)]
-struct Known {
+struct NewsQuery {
+    /// The ids of the tasks that the page shows already, with commas between them.
     #[serde(default)]
     known: String,
 }
 
 /// The number of tasks that the same page would show now and did not show before.
 async fn news(
-    RawQuery(query): RawQuery,
-    Query(Known { known }): Query<Known>,
+    RawQuery(text): RawQuery,
+    Query(NewsQuery { known }): Query<NewsQuery>,
     visitor: Visitor,
 ) -> Answer {
-    let asked = Asked::parse(query.as_deref().unwrap_or_default());
-    let view = asked.view();
-    let found = listed(&visitor, &asked, view).await?;
+    let query = InboxQuery::parse(text.as_deref().unwrap_or_default());
+    let view = query.view();
+    let found = listed(&visitor, &query, view).await?;
     let is_known = |task: &&Task| known.split(',').any(|id| id == task.id.to_string());
     let new = found.data.iter().filter(|task| !is_known(task)).count();
     if new == 0 {
@@ -340,7 +346,7 @@ async fn news(
         text: visitor
             .w
             .n("inbox-news", i64::try_from(new).unwrap_or(i64::MAX)),
-        address: asked.address(view, &asked.after),
+        address: query.address(view, &query.after),
     };
     Ok(page(StatusCode::OK, &template))
 }

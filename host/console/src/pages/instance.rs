@@ -55,7 +55,7 @@ pub(crate) fn routes() -> Router<Console> {
 /// The parameters in the address of an instance.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct InstancePageQuery {
     tab: String,
     /// The size of the diagram.
     zoom: String,
@@ -94,8 +94,8 @@ struct Page {
     timeline: Option<Timeline>,
     data: String,
     record: Option<Record>,
-    verdict: Option<record::Verdict>,
-    /// The address of this page with a verdict.
+    verification: Option<record::VerificationResult>,
+    /// The address of this page with the result of a verification.
     verify: String,
     related: Related,
     drawing: Option<Drawing>,
@@ -129,28 +129,32 @@ pub(super) async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Rea
     })
 }
 
-async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let read = read(&visitor, id, &asked.queue).await?;
-    let form = act::asked(&visitor, &read, &asked).await?;
-    render(&visitor, read, &asked, form, StatusCode::OK).await
+async fn show(
+    Path(id): Path<Uuid>,
+    Query(query): Query<InstancePageQuery>,
+    visitor: Visitor,
+) -> Answer {
+    let read = read(&visitor, id, &query.queue).await?;
+    let form = act::asked(&visitor, &read, &query).await?;
+    render(&visitor, read, &query, form, StatusCode::OK).await
 }
 
 /// The page, with a form if an action is chosen.
 async fn render(
     visitor: &Visitor,
     read: Read,
-    asked: &Asked,
+    query: &InstancePageQuery,
     form: Option<Form>,
     status: StatusCode,
 ) -> Answer {
     let (w, id) = (visitor.w, read.instance.id);
-    let tab = TABS.into_iter().find(|tab| *tab == asked.tab);
+    let tab = TABS.into_iter().find(|tab| *tab == query.tab);
     let tab = tab.unwrap_or(TABS[0]);
     let mut undo = Vec::new();
     let timeline = if tab == "timeline" {
         let history = format!("/v1/instances/{id}/history");
         let history: History = visitor.get(&history).await?;
-        if asked.done == "task-decide" {
+        if query.done == "task-decide" {
             undo = undo::of(visitor, &read, &history).await;
         }
         Some(Timeline::of(history, &read.instance, visitor).await)
@@ -163,20 +167,20 @@ async fn render(
         String::new()
     };
     let drawing = match tab {
-        "diagram" => Some(diagram::of(visitor, &read.instance, asked).await?),
+        "diagram" => Some(diagram::of(visitor, &read.instance, query).await?),
         _ => None,
     };
     let changes = match tab {
-        "data" => Some(changes::of(visitor, &read.instance, asked).await),
+        "data" => Some(changes::of(visitor, &read.instance, query).await),
         _ => None,
     };
     let record = match tab {
-        "events" => Some(Record::events(visitor, &read.instance, asked).await),
-        "audit" => Some(Record::audit(visitor, &read.instance, asked).await),
+        "events" => Some(Record::events(visitor, &read.instance, query).await),
+        "audit" => Some(Record::audit(visitor, &read.instance, query).await),
         _ => None,
     };
-    let verdict = match (tab, asked.verify.as_str()) {
-        ("audit", "true") => Some(record::verdict(visitor, id).await),
+    let verification = match (tab, query.verify.as_str()) {
+        ("audit", "true") => Some(record::verify(visitor, id).await),
         _ => None,
     };
     let related = match tab {
@@ -184,25 +188,25 @@ async fn render(
         _ => Related::default(),
     };
     let tabs = TABS.into_iter().map(|one| Tab {
-        address: queue::address(id, &asked.queue, &[("tab", one)]),
+        address: queue::address(id, &query.queue, &[("tab", one)]),
         name: w.t(&format!("tab-{one}")).into_owned(),
         is_current: one == tab,
     });
     let banner = Banner::of(&read, visitor);
     let template = Page {
-        queue: Queue::of(visitor, &asked.queue, id).await,
-        again: queue::address(id, &asked.queue, &[("tab", tab)]),
-        verify: queue::address(id, &asked.queue, &[("tab", "audit"), ("verify", "true")]),
+        queue: Queue::of(visitor, &query.queue, id).await,
+        again: queue::address(id, &query.queue, &[("tab", tab)]),
+        verify: queue::address(id, &query.queue, &[("tab", "audit"), ("verify", "true")]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
-        done: done(asked, w),
+        done: done(query, w),
         undo,
         tabs: tabs.collect(),
         tab,
         timeline,
         data,
         record,
-        verdict,
+        verification,
         related,
         drawing,
         changes,
@@ -212,8 +216,8 @@ async fn render(
 }
 
 /// The message about the action that was just done.
-fn done(asked: &Asked, w: Words) -> Option<String> {
-    let done = match asked.done.as_str() {
+fn done(query: &InstancePageQuery, w: Words) -> Option<String> {
+    let done = match query.done.as_str() {
         "" => None,
         "queue" => Some(w.t("queue-done")),
         done => w.known(&format!("done-{done}")),

@@ -25,18 +25,18 @@ pub(crate) fn routes() -> Router<Console> {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct LiveQuery {
     /// Only of this instance. Without it, of all tasks.
     instance: Option<Uuid>,
 }
 
 async fn live(
     State(console): State<Console>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<LiveQuery>,
     visitor: Visitor,
 ) -> Response {
     let end = session_end(console, visitor.clone());
-    follow(&visitor, asked.instance, end).await
+    follow(&visitor, query.instance, end).await
 }
 
 /// Tells what happens to one instance, or to all tasks, until `end`.

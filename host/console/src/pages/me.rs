@@ -82,7 +82,7 @@ struct Preferences {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct MeQuery {
     /// `2026-11`; empty for the present one.
     month: String,
     /// The days of an absence that is entered; empty if none is.
@@ -170,14 +170,14 @@ impl Page {
     }
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let form = absence::asked(&visitor, Days::of(&asked.from, &asked.until)).await;
-    render(&visitor, &asked, form, StatusCode::OK).await
+async fn show(Query(query): Query<MeQuery>, visitor: Visitor) -> Answer {
+    let form = absence::asked(&visitor, Days::of(&query.from, &query.until)).await;
+    render(&visitor, &query, form, StatusCode::OK).await
 }
 
 async fn render(
     visitor: &Visitor,
-    asked: &Asked,
+    query: &MeQuery,
     form: Option<Form>,
     status: StatusCode,
 ) -> Answer {
@@ -185,8 +185,8 @@ async fn render(
     let me: Me = visitor.get("/v1/me").await?;
     let sessions: Sessions = visitor.get("/v1/me/sessions").await?;
     let prefers: Preferences = visitor.get("/v1/me/preferences").await?;
-    let days = Days::of(&asked.from, &asked.until);
-    let month = Month::of((&asked.month, days), &me, Clock::System.now(), w);
+    let days = Days::of(&query.from, &query.until);
+    let month = Month::of((&query.month, days), &me, Clock::System.now(), w);
     let may_end = me.may(absence::PERMISSION);
     let away = |id: &str, absence: &Absence| Away {
         ends: Some(absence.id).filter(|_| may_end && absence.person == me.id),
@@ -216,11 +216,11 @@ async fn render(
         away: own.chain(others).collect(),
         month,
         form,
-        done: match asked.done.as_str() {
+        done: match query.done.as_str() {
             done @ ("absent" | "return") => Some(w.t(&format!("people-done-{done}")).into_owned()),
             _ => None,
         },
-        is_notified_changed: asked.done == "notified",
+        is_notified_changed: query.done == "notified",
         prefers,
         sign_ins: sign_ins.collect(),
         shell: Shell::of(visitor, "me", w.t("me").into_owned()).await,

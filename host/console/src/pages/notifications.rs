@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::Console;
 use crate::api::with_query;
+use crate::list::{ListQuery, PageInfo};
 use crate::moment::Moment;
 use crate::names::Badge;
 use crate::posted::Posted;
@@ -25,21 +26,10 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/notifications/{id}/read", post(read))
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Asked {
-    after: String,
-}
-
 #[derive(Deserialize)]
 struct Notifications {
     data: Vec<Notification>,
-    page: Next,
-}
-
-#[derive(Deserialize)]
-struct Next {
-    next: Option<String>,
+    page: PageInfo,
 }
 
 #[derive(Deserialize)]
@@ -80,9 +70,9 @@ struct Page {
     next: Option<String>,
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+async fn show(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let list = [("limit", "50"), ("after", asked.after.as_str())];
+    let list = [("limit", "50"), ("after", query.after.as_str())];
     let list = with_query("/v1/notifications", &list);
     let found: Notifications = visitor.get(&list).await?;
     let rows = found.data.into_iter().map(|one| Row {
@@ -105,7 +95,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let template = Page {
         shell: Shell::of(&visitor, "notifications", title).await,
         rows: rows.collect(),
-        after: asked.after,
+        after: query.after,
         next: found
             .page
             .next

@@ -73,7 +73,7 @@ struct Panel {
     count: String,
     is_bad: bool,
     /// The first ones.
-    named: Vec<Line>,
+    named: Vec<PanelItem>,
     /// Why it could not be read.
     refusal: String,
     /// Warnings.
@@ -81,7 +81,7 @@ struct Panel {
 }
 
 /// One item of a panel.
-struct Line {
+struct PanelItem {
     /// Empty if it leads nowhere.
     address: String,
     name: String,
@@ -122,7 +122,7 @@ impl Panel {
         name: &str,
         address: String,
         found: Result<Paged<T>, Trouble>,
-        line: impl Fn(T) -> Line,
+        line: impl Fn(T) -> PanelItem,
     ) -> Panel {
         let mut panel = Panel::empty(visitor, name, address);
         match found {
@@ -151,8 +151,8 @@ impl Panel {
     }
 }
 
-async fn show(Query(asked): Query<figures::Asked>, visitor: Visitor) -> Answer {
-    let series = asked.path();
+async fn show(Query(query): Query<figures::FiguresQuery>, visitor: Visitor) -> Answer {
+    let series = query.path();
     let (panels, hosts, found) = tokio::join!(
         troubles(&visitor),
         visitor.api.get::<hosts::Hosts>("/v1/hosts"),
@@ -169,7 +169,7 @@ async fn show(Query(asked): Query<figures::Asked>, visitor: Visitor) -> Answer {
         panels: panels.into_iter().chain([hosts]).collect(),
         figures: cards,
         span,
-        ranges: asked.tabs(w),
+        ranges: query.tabs(w),
         refusal,
     };
     Ok(page(StatusCode::OK, &template))
@@ -205,7 +205,7 @@ async fn troubles(visitor: &Visitor) -> Vec<Panel> {
     let work = |which: &str, found| {
         let address = format!("{ROOT}/instances/{which}");
         Panel::of(visitor, which, address, found, |one: lists::Instance| {
-            Line {
+            PanelItem {
                 address: one.address(),
                 detail: one.states.join(", "),
                 name: one.title(),
@@ -235,7 +235,7 @@ async fn troubles(visitor: &Visitor) -> Vec<Panel> {
             "jobs",
             format!("{ROOT}/jobs"),
             jobs,
-            |one: lists::Job| Line {
+            |one: lists::Job| PanelItem {
                 address: format!("/console/instances/{}", one.instance_id),
                 name: one.name(w),
                 detail: one.error.unwrap_or_default(),
@@ -245,8 +245,8 @@ async fn troubles(visitor: &Visitor) -> Vec<Panel> {
 }
 
 /// An instance whose events wait behind a refused one.
-fn refused(one: dead_letters::DeadLetter) -> Line {
-    Line {
+fn refused(one: dead_letters::DeadLetter) -> PanelItem {
+    PanelItem {
         address: format!("{ROOT}/dead-letters/{}", one.event.instance_id),
         name: one.event.kind(),
         detail: one.event.error,
@@ -254,9 +254,9 @@ fn refused(one: dead_letters::DeadLetter) -> Line {
 }
 
 /// A receiver that does not get its deliveries.
-fn receiver(one: lists::Subscription, w: Words) -> Line {
+fn receiver(one: lists::Subscription, w: Words) -> PanelItem {
     let failures = || w.n("webhook-failures", one.failures);
-    Line {
+    PanelItem {
         address: format!("{ROOT}/webhooks/{}?state=dead", one.id),
         detail: one.disabled_reason.unwrap_or_else(failures),
         name: one.url,

@@ -28,9 +28,9 @@ use crate::shell::{Shell, page};
 pub(crate) fn routes() -> Router<Console> {
     let one = |kind: fn(String) -> Subject| {
         get(
-            move |Path(id): Path<String>, Query(asked): Query<Asked>, visitor: Visitor| async move {
-                show(kind(id), asked, visitor).await
-            },
+            move |Path(id): Path<String>,
+                  Query(query): Query<PeoplePageQuery>,
+                  visitor: Visitor| async move { show(kind(id), query, visitor).await },
         )
         .post(move |Path(id): Path<String>, posted: Posted| async move {
             act(kind(id), posted).await
@@ -38,8 +38,8 @@ pub(crate) fn routes() -> Router<Console> {
     };
     let all = |subject: fn() -> Subject| {
         get(
-            move |Query(asked): Query<Asked>, visitor: Visitor| async move {
-                show(subject(), asked, visitor).await
+            move |Query(query): Query<PeoplePageQuery>, visitor: Visitor| async move {
+                show(subject(), query, visitor).await
             },
         )
         .post(move |posted: Posted| async move { act(subject(), posted).await })
@@ -80,7 +80,7 @@ impl Subject {
 /// The parameters of the address.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct PeoplePageQuery {
     /// The beginning of an id or a name.
     q: String,
     after: String,
@@ -151,32 +151,32 @@ fn link(subject: &Subject, action: &str, of: &str, name: impl Into<String>) -> L
     Link::to(format!("{to}#act"), name)
 }
 
-async fn show(subject: Subject, asked: Asked, visitor: Visitor) -> Answer {
-    let form = match Action::find(&subject, &asked.action, &asked.of) {
+async fn show(subject: Subject, query: PeoplePageQuery, visitor: Visitor) -> Answer {
+    let form = match Action::find(&subject, &query.action, &query.of) {
         Some(action) => action.asked(&visitor, &subject).await?,
         None => None,
     };
-    render(&visitor, &subject, &asked, form, StatusCode::OK).await
+    render(&visitor, &subject, &query, form, StatusCode::OK).await
 }
 
 async fn render(
     visitor: &Visitor,
     subject: &Subject,
-    asked: &Asked,
+    query: &PeoplePageQuery,
     form: Option<Form>,
     status: StatusCode,
 ) -> Answer {
     let mut template = match subject {
-        Subject::People => lists::people(visitor, asked).await?,
-        Subject::Groups => lists::groups(visitor, asked).await?,
+        Subject::People => lists::people(visitor, query).await?,
+        Subject::Groups => lists::groups(visitor, query).await?,
         Subject::Roles => lists::roles(visitor).await?,
         Subject::Person(id) => one::person(visitor, subject, id).await?,
-        Subject::Group(id) => one::group(visitor, asked, subject, id).await?,
+        Subject::Group(id) => one::group(visitor, query, subject, id).await?,
         Subject::Role(id) => one::role(visitor, subject, id).await?,
     };
     template.form = form;
-    if !asked.done.is_empty() {
-        let said = visitor.w.known(&format!("people-done-{}", asked.done));
+    if !query.done.is_empty() {
+        let said = visitor.w.known(&format!("people-done-{}", query.done));
         template.done = said.map(std::borrow::Cow::into_owned);
     }
     Ok(page(status, &template))
@@ -190,7 +190,7 @@ async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
     };
     let change = action.change(&subject, &fields);
     let mut form = action.form(&visitor, &subject, &fields).await;
-    let asked = Asked::default();
+    let query = PeoplePageQuery::default();
     let answer = if form::is_confirmed(&fields, &change.seen()) {
         let done = change.make(&visitor, form::key(&fields)).await;
         if done.is_ok() {
@@ -211,5 +211,5 @@ async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
             trouble.status()
         }
     };
-    render(&visitor, &subject, &asked, Some(form), status).await
+    render(&visitor, &subject, &query, Some(form), status).await
 }

@@ -24,7 +24,7 @@ use wrkflw_runtime::clock;
 use wrkflw_server::http::auth::{AuthError, TOKEN_BYTES_MAX};
 use wrkflw_server::http::problem::Problem;
 
-use super::sign_in;
+use super::sign_in::{self, SignInQuery};
 use crate::Console;
 use crate::api;
 use crate::language::Words;
@@ -54,19 +54,19 @@ pub(crate) fn routes() -> Router<Console> {
 }
 
 /// A sign-in that has begun in this browser.
-struct Begun {
+struct PendingSignIn {
     secret: [u8; SECRET_BYTES],
     next: String,
 }
 
-impl Begun {
-    fn new(next: &str) -> Begun {
+impl PendingSignIn {
+    fn new(next: &str) -> PendingSignIn {
         let next = if next.len() <= NEXT_BYTES_MAX {
             next
         } else {
             ""
         };
-        Begun {
+        PendingSignIn {
             secret: clock::random(),
             next: next_page(next).to_owned(),
         }
@@ -80,10 +80,10 @@ impl Begun {
         )
     }
 
-    fn parse(value: &str) -> Option<Begun> {
+    fn parse(value: &str) -> Option<PendingSignIn> {
         let (secret, next) = value.split_once('.')?;
         let next = String::from_utf8(BASE64.decode(next).ok()?).ok()?;
-        Some(Begun {
+        Some(PendingSignIn {
             secret: BASE64.decode(secret).ok()?.try_into().ok()?,
             next: next_page(&next).to_owned(),
         })
@@ -103,16 +103,10 @@ fn challenge(verifier: &str) -> String {
     BASE64.encode(Sha256::digest(verifier))
 }
 
-#[derive(Deserialize)]
-struct Asked {
-    #[serde(default)]
-    next: String,
-}
-
 /// Leads to the provider.
 async fn begin(
     State(console): State<Console>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<SignInQuery>,
     headers: HeaderMap,
 ) -> Response {
     let w = Words::of(&headers);
@@ -122,24 +116,24 @@ async fn begin(
     // A page of another site does not begin a sign-in.
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
-        return sign_in::form(&console, w, next_page(&asked.next), None);
+        return sign_in::form(&console, w, next_page(&query.next), None);
     }
-    let begun = Begun::new(&asked.next);
+    let pending = PendingSignIn::new(&query.next);
     let address = provider.metadata().await.and_then(|metadata| {
-        let (state, nonce) = (begun.derived("state"), begun.derived("nonce"));
+        let (state, nonce) = (pending.derived("state"), pending.derived("nonce"));
         provider.authorization(
             &metadata,
             &state,
             &nonce,
-            &challenge(&begun.derived("verifier")),
+            &challenge(&pending.derived("verifier")),
         )
     });
     match address {
         Ok(address) => {
-            let set = set_cookie(COOKIE, &begun.cookie(), Some(SIGN_IN_SECONDS));
+            let set = set_cookie(COOKIE, &pending.cookie(), Some(SIGN_IN_SECONDS));
             ([(header::SET_COOKIE, set)], Redirect::to(&address)).into_response()
         }
-        Err(failure) => refused(&console, w, &begun.next, &said(w, &failure)),
+        Err(failure) => refused(&console, w, &pending.next, &said(w, &failure)),
     }
 }
 
@@ -163,17 +157,17 @@ async fn finish(
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let begun = cookie(&headers, COOKIE).and_then(|value| Begun::parse(&value));
-    let begun = begun.filter(|begun| same(&answered.state, &begun.derived("state")));
-    let Some(begun) = begun.filter(|_| provider.sent(&answered.iss)) else {
+    let pending = cookie(&headers, COOKIE).and_then(|value| PendingSignIn::parse(&value));
+    let pending = pending.filter(|pending| same(&answered.state, &pending.derived("state")));
+    let Some(pending) = pending.filter(|_| provider.sent(&answered.iss)) else {
         return refused(&console, w, "", &w.t("sign-in-not-begun"));
     };
-    let mut response = match signed_in(&console, provider, &begun, &answered).await {
+    let mut response = match signed_in(&console, provider, &pending, &answered).await {
         Ok((who, held)) => {
             let (until, held) = (Timestamp::MAX, Some(&held));
-            session::begin(&console, &who, until, held, &headers, &begun.next).await
+            session::begin(&console, &who, until, held, &headers, &pending.next).await
         }
-        Err(why) => refused(&console, w, &begun.next, &why.said(w)),
+        Err(why) => refused(&console, w, &pending.next, &why.said(w)),
     };
     // A sign-in that was begun counts once.
     response
@@ -183,17 +177,17 @@ async fn finish(
 }
 
 /// Why a sign-in ended without a session.
-enum Why {
+enum SignInFailure {
     Failed(Failure),
     Token(AuthError),
     Unknown(Box<Problem>),
 }
 
-impl Why {
+impl SignInFailure {
     fn said(&self, w: Words) -> String {
         match self {
-            Why::Failed(failure) => said(w, failure),
-            Why::Token(error) => {
+            SignInFailure::Failed(failure) => said(w, failure),
+            SignInFailure::Token(error) => {
                 tracing::warn!(%error, "the ID token of a sign-in was refused");
                 match error {
                     AuthError::Expired | AuthError::NotYetValid => {
@@ -205,7 +199,9 @@ impl Why {
                     _ => w.t("sign-in-untrusted").into_owned(),
                 }
             }
-            Why::Unknown(problem) => w.with("sign-in-unknown", "detail", &api::said(w, problem)),
+            SignInFailure::Unknown(problem) => {
+                w.with("sign-in-unknown", "detail", &api::said(w, problem))
+            }
         }
     }
 }
@@ -227,26 +223,26 @@ fn said(w: Words, failure: &Failure) -> String {
 async fn signed_in(
     console: &Console,
     provider: &Provider,
-    begun: &Begun,
+    pending: &PendingSignIn,
     answered: &Answered,
-) -> Result<(Identity, ProviderSession), Why> {
+) -> Result<(Identity, ProviderSession), SignInFailure> {
     if !answered.error.is_empty() {
         let code = error_code(&answered.error);
         let code = code.unwrap_or_else(|| "unknown_error".to_owned());
-        return Err(Why::Failed(Failure::Refused(code)));
+        return Err(SignInFailure::Failed(Failure::Refused(code)));
     }
     if answered.code.is_empty() || answered.code.len() > CODE_BYTES_MAX {
         let detail = "it led back without a code".to_owned();
-        return Err(Why::Failed(Failure::Setting(detail)));
+        return Err(SignInFailure::Failed(Failure::Setting(detail)));
     }
-    let verifier = begun.derived("verifier");
+    let verifier = pending.derived("verifier");
     let exchanged = provider.exchange(&answered.code, &verifier);
-    let token = exchanged.await.map_err(Why::Failed)?;
-    let (client, nonce) = (&provider.settings.client_id, begun.derived("nonce"));
+    let token = exchanged.await.map_err(SignInFailure::Failed)?;
+    let (client, nonce) = (&provider.settings.client_id, pending.derived("nonce"));
     let checked = console.app.auth.id_token(&token, client, &nonce).await;
-    let checked = checked.map_err(Why::Token)?;
+    let checked = checked.map_err(SignInFailure::Token)?;
     let who = console.app.identity(checked.claims).await;
-    let who = who.map_err(|problem| Why::Unknown(Box::new(problem)))?;
+    let who = who.map_err(|problem| SignInFailure::Unknown(Box::new(problem)))?;
     let held = ProviderSession {
         name: checked.session,
         id_token: token,
@@ -345,15 +341,18 @@ mod tests {
 
     #[test]
     fn what_binds_a_sign_in_to_its_browser_differs_by_use_and_by_browser() {
-        let (one, other) = (Begun::new("/console/me"), Begun::new("/console/me"));
+        let (one, other) = (
+            PendingSignIn::new("/console/me"),
+            PendingSignIn::new("/console/me"),
+        );
         let uses = ["state", "nonce", "verifier"];
         let all: std::collections::BTreeSet<_> = [&one, &other]
             .into_iter()
-            .flat_map(|begun| uses.map(|what| begun.derived(what)))
+            .flat_map(|pending| uses.map(|what| pending.derived(what)))
             .collect();
         assert_eq!(all.len(), 6);
         assert!(all.iter().all(|value| value.len() == 43));
-        let read = Begun::parse(&one.cookie()).expect("its own cookie");
+        let read = PendingSignIn::parse(&one.cookie()).expect("its own cookie");
         assert_eq!(read.derived("state"), one.derived("state"));
         assert_eq!(read.next, "/console/me");
     }
@@ -376,17 +375,19 @@ mod tests {
             "javascript:alert(1)",
         ] {
             assert_eq!(
-                Begun::parse(&planted(outside)).expect("a cookie").next,
+                PendingSignIn::parse(&planted(outside))
+                    .expect("a cookie")
+                    .next,
                 "/console"
             );
-            assert_eq!(Begun::new(outside).next, "/console");
+            assert_eq!(PendingSignIn::new(outside).next, "/console");
         }
         assert_eq!(
-            Begun::new(&format!("/console?{}", "a".repeat(NEXT_BYTES_MAX))).next,
+            PendingSignIn::new(&format!("/console?{}", "a".repeat(NEXT_BYTES_MAX))).next,
             "/console"
         );
         for broken in ["", "a", "a.b", &format!("{}.", BASE64.encode([7; 31]))] {
-            assert!(Begun::parse(broken).is_none(), "{broken}");
+            assert!(PendingSignIn::parse(broken).is_none(), "{broken}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Router<Console> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct SamplesQuery {
     /// The person of the product's session.
     person: String,
 }
@@ -55,27 +55,27 @@ struct Page<'a> {
     element: &'static str,
 }
 
-async fn list(state: State<Console>, asked: Query<Asked>, headers: HeaderMap) -> Response {
-    shown(&state, None, &asked, Words::of(&headers))
+async fn list(state: State<Console>, query: Query<SamplesQuery>, headers: HeaderMap) -> Response {
+    shown(&state, None, &query, Words::of(&headers))
 }
 
 async fn show(
     state: State<Console>,
     Path(kind): Path<String>,
-    asked: Query<Asked>,
+    query: Query<SamplesQuery>,
     headers: HeaderMap,
 ) -> Response {
-    shown(&state, Some(&kind), &asked, Words::of(&headers))
+    shown(&state, Some(&kind), &query, Words::of(&headers))
 }
 
-fn shown(console: &Console, kind: Option<&str>, asked: &Asked, w: Words) -> Response {
+fn shown(console: &Console, kind: Option<&str>, query: &SamplesQuery, w: Words) -> Response {
     let documents = console.samples;
     let document = kind.map(|kind| documents.iter().find(|one| one.entity_type == kind));
     if documents.is_empty() || matches!(document, Some(None)) {
         return super::trouble::nothing(w);
     }
     let document = document.flatten();
-    let person = console.demo.iter().find(|one| one.id == asked.person);
+    let person = console.demo.iter().find(|one| one.id == query.person);
     let title = match document {
         Some(document) => format!("{} {}", document.entity_id, document.title),
         None => w.t("samples").into_owned(),
@@ -94,7 +94,7 @@ fn shown(console: &Console, kind: Option<&str>, asked: &Asked, w: Words) -> Resp
 /// Plays the part of a product's server: it knows who is signed in to the product, and requests an embed token for this person.
 async fn token(
     State(console): State<Console>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<SamplesQuery>,
     Anonymous { fields, headers }: Anonymous,
 ) -> Response {
     let named = |id: &str| console.demo.iter().find(|one| one.id == id);
@@ -104,7 +104,7 @@ async fn token(
     });
     let origin = headers.get(header::ORIGIN);
     let origin = origin.and_then(|origin| origin.to_str().ok());
-    let (Some(person), Some(document), Some(origin)) = (named(&asked.person), document, origin)
+    let (Some(person), Some(document), Some(origin)) = (named(&query.person), document, origin)
     else {
         return StatusCode::NOT_FOUND.into_response();
     };

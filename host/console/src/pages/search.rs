@@ -15,9 +15,9 @@ use crate::api::{Trouble, segment, with_query};
 use crate::form::Person;
 use crate::language::Words;
 use crate::list::{Link, Paged, page_with_rows};
-use crate::places;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Reader, Shell, page};
+use crate::sitemap;
 
 /// Results of each kind.
 const FOUND_MAX: usize = 20;
@@ -30,7 +30,7 @@ pub(crate) fn routes() -> Router<Console> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct SearchQuery {
     q: String,
 }
 
@@ -54,7 +54,7 @@ struct Flow {
     active: bool,
 }
 
-struct Found {
+struct InstanceHit {
     id: Uuid,
     title: String,
     entity: String,
@@ -68,9 +68,9 @@ struct Page {
     shell: Shell,
     q: String,
     /// Pages and actions, each with the name of the page on which it is.
-    places: Vec<(Link, String)>,
+    pages: Vec<(Link, String)>,
     flows: Vec<Link>,
-    instances: Vec<Found>,
+    instances: Vec<InstanceHit>,
     people: Vec<Person>,
     /// Why instances were not searched for these words, or not all of them.
     refusal: Option<Trouble>,
@@ -78,17 +78,17 @@ struct Page {
 
 impl Page {
     fn is_empty(&self) -> bool {
-        let nothing = self.places.is_empty() && self.flows.is_empty();
+        let nothing = self.pages.is_empty() && self.flows.is_empty();
         nothing && self.instances.is_empty() && self.people.is_empty()
     }
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+async fn show(Query(query): Query<SearchQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let mut template = Page {
         shell: Shell::of(&visitor, "search", w.t("search").into_owned()).await,
-        q: asked.q.trim().to_owned(),
-        places: Vec::new(),
+        q: query.q.trim().to_owned(),
+        pages: Vec::new(),
         flows: Vec::new(),
         instances: Vec::new(),
         people: Vec::new(),
@@ -124,7 +124,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
                 });
             }
             let found = found.data.into_iter();
-            template.instances = found.map(|one| Found::of(one, w)).collect();
+            template.instances = found.map(|one| InstanceHit::of(one, w)).collect();
         }
         // A query without a word, such as `--`.
         Err(trouble) if matches!(trouble.status, 400 | 422) => template.refusal = Some(trouble),
@@ -133,7 +133,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     template.people = rows_if_readable(&visitor, people)?;
     let flows = rows_if_readable(&visitor, flows)?;
     if let Some(reader) = &template.shell.reader {
-        template.places = places(&template.q, reader, &flows, w);
+        template.pages = pages(&template.q, reader, &flows, w);
     }
     template.flows = flows.iter().map(Flow::link).collect();
     Ok(page(StatusCode::OK, &template))
@@ -173,9 +173,9 @@ fn of_flows(q: &str, w: Words) -> String {
 }
 
 /// The pages with such names that the reader may open, and the forms that start these flows.
-fn places(q: &str, reader: &Reader, flows: &[Flow], w: Words) -> Vec<(Link, String)> {
-    let named = places::named(q, reader, w).into_iter();
-    let named = named.map(|place| (Link::to(place.address, w.t(place.text)), place.within(w)));
+fn pages(q: &str, reader: &Reader, flows: &[Flow], w: Words) -> Vec<(Link, String)> {
+    let named = sitemap::named(q, reader, w).into_iter();
+    let named = named.map(|entry| (Link::to(entry.address, w.t(entry.text)), entry.within(w)));
     let may_start = reader.may(START);
     let active = flows.iter().filter(|flow| flow.active && may_start);
     let starts = active.map(|flow| {
@@ -201,12 +201,12 @@ impl Flow {
     }
 }
 
-impl Found {
-    fn of(one: Instance, w: Words) -> Found {
+impl InstanceHit {
+    fn of(one: Instance, w: Words) -> InstanceHit {
         let entity = format!("{} {}", one.entity_type, one.entity_id);
         let status = w.known(&format!("status-{}", one.status.to_lowercase()));
         let status = status.map_or(one.status, Cow::into_owned);
-        Found {
+        InstanceHit {
             id: one.id,
             title: one.title.unwrap_or_else(|| entity.clone()),
             entity,

@@ -33,10 +33,12 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/language", post(choose))
 }
 
+/// The parameters in the address of a sign-in, here or at the identity provider.
 #[derive(Deserialize)]
-struct Asked {
+pub(super) struct SignInQuery {
+    /// The page to which it leads.
     #[serde(default)]
-    next: String,
+    pub(super) next: String,
 }
 
 #[derive(Template)]
@@ -76,10 +78,10 @@ pub(crate) fn form(console: &Console, w: Words, next: &str, refusal: Option<Stri
 
 async fn show(
     State(console): State<Console>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<SignInQuery>,
     headers: HeaderMap,
 ) -> Response {
-    form(&console, Words::of(&headers), next_page(&asked.next), None)
+    form(&console, Words::of(&headers), next_page(&query.next), None)
 }
 
 /// Signs in with a bearer token.

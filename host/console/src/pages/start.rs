@@ -32,7 +32,7 @@ pub(crate) fn routes() -> Router<Console> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct StartQuery {
     definition: String,
     q: String,
     after: String,
@@ -82,12 +82,12 @@ impl Start {
     }
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    if asked.definition.is_empty() {
-        return choice(&visitor, &asked).await;
+async fn show(Query(query): Query<StartQuery>, visitor: Visitor) -> Answer {
+    if query.definition.is_empty() {
+        return choice(&visitor, &query).await;
     }
-    let graph = graph(&visitor, &asked.definition).await?;
-    let form = form_of(&visitor, &asked.definition, &graph, &Fields::default());
+    let graph = graph(&visitor, &query.definition).await?;
+    let form = form_of(&visitor, &query.definition, &graph, &Fields::default());
     render(&visitor, form, StatusCode::OK).await
 }
 
@@ -105,13 +105,13 @@ async fn blank(visitor: &Visitor) -> Start {
 }
 
 /// The flows of which one is chosen.
-async fn choice(visitor: &Visitor, asked: &Asked) -> Answer {
-    let q = asked.q.trim();
+async fn choice(visitor: &Visitor, query: &StartQuery) -> Answer {
+    let q = query.q.trim();
     let parameters = [
         ("q", q),
         ("versions", "active"),
         ("limit", PAGE_ROWS),
-        ("after", &asked.after),
+        ("after", &query.after),
     ];
     let path = with_query("/v1/definitions", &parameters);
     let found: Paged<Flow> = visitor.get(&path).await?;
@@ -119,7 +119,7 @@ async fn choice(visitor: &Visitor, asked: &Asked) -> Answer {
     let template = Start {
         q: q.to_owned(),
         flows: found.data,
-        first: (!asked.after.is_empty()).then(|| at("")),
+        first: (!query.after.is_empty()).then(|| at("")),
         next: found.page.next.map(|next| at(&next)),
         ..blank(visitor).await
     };

@@ -24,7 +24,7 @@ pub(crate) fn routes() -> Router<Console> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct EligibilityPageQuery {
     /// A moment in the zone of the reader, as a field of a form gives it. Empty: the present.
     at: String,
 }
@@ -42,13 +42,13 @@ struct Task {
     state: String,
     label: String,
     owner: Option<String>,
-    eligible: Vec<Able>,
+    eligible: Vec<EligiblePerson>,
     excluded: Vec<Excluded>,
     more: bool,
 }
 
 #[derive(Deserialize)]
-struct Able {
+struct EligiblePerson {
     person: String,
     ways: Vec<Way>,
 }
@@ -97,9 +97,13 @@ struct Shown {
     is_more: bool,
 }
 
-async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+async fn show(
+    Path(id): Path<Uuid>,
+    Query(query): Query<EligibilityPageQuery>,
+    visitor: Visitor,
+) -> Answer {
     let w = visitor.w;
-    let at = zone::moment(&asked.at, w.zone());
+    let at = zone::moment(&query.at, w.zone());
     let path = with_query(&format!("/v1/instances/{id}/eligibility"), &[("at", &at)]);
     let found = match visitor.api.get::<Eligibility>(&path).await {
         Ok(found) => Ok(found),
@@ -125,7 +129,7 @@ async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor
             w.t("who-instance"),
         )],
         here: format!("/console/instances/{id}/who"),
-        at: asked.at,
+        at: query.at,
         refusal,
         is_more: found.as_ref().is_some_and(|found| found.more),
         moment: found.as_ref().map(|found| {

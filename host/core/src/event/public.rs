@@ -135,7 +135,9 @@ pub fn is_blind(kind: &str, payload: &str) -> bool {
     if !payload.contains(BLIND) || !EventType::has_field(kind, "blind") {
         return false;
     }
-    let is_first = payload.strip_prefix('{').is_some_and(|first| first.starts_with(BLIND));
+    let is_first = payload
+        .strip_prefix('{')
+        .is_some_and(|first| first.starts_with(BLIND));
     is_first
         || members(payload)
             .unwrap_or_default()

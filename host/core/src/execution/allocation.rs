@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::assign::LookupPurpose;
-use super::enter::Asked;
+use super::enter::PendingEntry;
 use super::staffing::MEMBERS_MAX;
 use super::{Execution, ExecutionError, Phase};
 use crate::answer::{Allocation, Assignment, Offer, Principal};
@@ -29,7 +29,7 @@ pub const OPEN_TASKS_MAX: u32 = 100;
 
 /// An assignment that waits for the work of its candidates.
 pub(super) struct Allocating {
-    pub(super) asked: Asked,
+    pub(super) asked: PendingEntry,
     pub(super) assignment: Assignment,
     /// The findings about the assignment.
     pub(super) known: Findings,
@@ -79,7 +79,7 @@ fn first_of_each<'f>(mut lists: Vec<impl Iterator<Item = &'f str>>) -> BTreeSet<
 
 impl Execution<'_> {
     /// Whether the host gives tasks to candidates here: not when work is offered anew, nor in the initiator's own work.
-    fn allocates(&self, asked: &Asked) -> bool {
+    fn allocates(&self, asked: &PendingEntry) -> bool {
         let is_new = match asked.cause {
             EntryCause::Entered | EntryCause::Overdue { .. } => true,
             EntryCause::Migrated | EntryCause::Reoffered => false,
@@ -90,7 +90,7 @@ impl Execution<'_> {
     /// Adds the groups among the candidates of allocated offers to the question to the directory.
     pub(super) fn ask_for_candidates(
         &self,
-        asked: &Asked,
+        asked: &PendingEntry,
         assignment: &Assignment,
         lookup: &mut Lookup,
     ) {
@@ -123,7 +123,7 @@ impl Execution<'_> {
     /// Creates the tasks of a checked assignment, once the work of the people who may get them is known.
     pub(super) fn allocate(
         &mut self,
-        asked: Asked,
+        asked: PendingEntry,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
@@ -147,7 +147,7 @@ impl Execution<'_> {
     /// The question about the work of the people who may get the tasks; none if there is nobody.
     fn workloads(
         &self,
-        asked: &Asked,
+        asked: &PendingEntry,
         assignment: &Assignment,
         findings: &Findings,
     ) -> Option<WorkloadsOf> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::allocation::Allocating;
-use super::enter::{Asked, ENTER, check_subscriptions};
+use super::enter::{ENTER, PendingEntry, check_subscriptions};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::next::may_be_moved;
 use super::ownership::OwnerChange;
-use super::reoffer::Why;
+use super::reoffer::ReofferCause;
 use super::{Execution, Phase, deadline, members};
 use crate::answer::{Assignment, Deadline, Offer, Principal, Work};
 use crate::event::Event;
@@ -30,7 +30,7 @@ const EXCLUDED_MAX: usize = 200;
 /// What the pending question to the directory is for.
 pub(super) enum LookupPurpose {
     /// To begin the work in a state.
-    Work(Box<Asked>, Work),
+    Work(Box<PendingEntry>, Work),
     /// To give the tasks of an assignment to some of its candidates.
     Allocate(Box<Allocating>),
     /// To check the staffing of a state instance.
@@ -44,8 +44,8 @@ pub(super) enum LookupPurpose {
 }
 
 /// Refuses offers that a state has no room for, with all tasks that it has had.
-pub(super) fn room(asked: &Asked, assignment: &Assignment) -> Result<(), Rejection> {
-    let Asked { state_instance, .. } = asked;
+pub(super) fn room(asked: &PendingEntry, assignment: &Assignment) -> Result<(), Rejection> {
+    let PendingEntry { state_instance, .. } = asked;
     let (had, more) = (state_instance.tasks.len(), assignment.offers.len());
     if had + more <= TASKS_MAX {
         return Ok(());
@@ -98,8 +98,8 @@ impl Execution<'_> {
     }
 
     /// Checks who works on a task state.
-    pub(super) fn check(&self, asked: &Asked, assignment: &Assignment) -> Result<(), Fault> {
-        let Asked {
+    pub(super) fn check(&self, asked: &PendingEntry, assignment: &Assignment) -> Result<(), Fault> {
+        let PendingEntry {
             state_instance,
             cause,
         } = asked;
@@ -127,7 +127,11 @@ impl Execution<'_> {
     }
 
     /// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
-    fn check_movable_work(&self, asked: &Asked, assignment: &Assignment) -> Result<(), Fault> {
+    fn check_movable_work(
+        &self,
+        asked: &PendingEntry,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
         let (graph, state) = (&self.context.version.graph, &asked.state_instance.name);
         let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
         let is_movable = graph.leads(state, FiredBy::Decision)
@@ -159,11 +163,11 @@ impl Execution<'_> {
     /// Creates the tasks of a checked assignment.
     pub(super) fn assigned(
         &mut self,
-        asked: Asked,
+        asked: PendingEntry,
         mut assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        let Asked {
+        let PendingEntry {
             mut state_instance,
             cause,
         } = asked;
@@ -175,8 +179,8 @@ impl Execution<'_> {
             return Ok(());
         }
         let why = match cause {
-            EntryCause::Migrated => Some(Why::Migrated),
-            EntryCause::Reoffered => Some(Why::Reoffered),
+            EntryCause::Migrated => Some(ReofferCause::Migrated),
+            EntryCause::Reoffered => Some(ReofferCause::Reoffered),
             EntryCause::Entered | EntryCause::Overdue { .. } => None,
         };
         if let Some(why) = why {

@@ -17,7 +17,7 @@ use crate::instance::{Instance, StateInstance};
 use crate::json::Json;
 use crate::lookup::Findings;
 use crate::question::Answer;
-use crate::schema::{self, Kept, Schema, SchemaError};
+use crate::schema::{self, JsonCache, Schema, SchemaError};
 
 /// How many compiled schemas of inputs are cached, and how many bytes they may take in memory.
 const INPUTS_MAX: usize = 1_000;
@@ -45,10 +45,10 @@ const TRIED: Duration = Duration::from_nanos(2);
 /// To merge a byte of a patch or of the patched data.
 const MERGED_BYTE: Duration = Duration::from_nanos(60);
 
-static INPUTS: LazyLock<Kept<Schema>> =
-    LazyLock::new(|| Kept::new(INPUTS_MAX, INPUTS_BYTES_MAX, Schema::weight));
-static CALENDARS: LazyLock<Kept<Arc<Calendar>>> =
-    LazyLock::new(|| Kept::new(CALENDARS_MAX, CALENDARS_BYTES_MAX, |_| 0));
+static INPUTS: LazyLock<JsonCache<Schema>> =
+    LazyLock::new(|| JsonCache::new(INPUTS_MAX, INPUTS_BYTES_MAX, Schema::weight));
+static CALENDARS: LazyLock<JsonCache<Arc<Calendar>>> =
+    LazyLock::new(|| JsonCache::new(CALENDARS_MAX, CALENDARS_BYTES_MAX, |_| 0));
 
 /// The compiled schema of a transition's input.
 pub(super) fn input_schema(text: &Json) -> Result<Schema, SchemaError> {

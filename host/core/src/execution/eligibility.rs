@@ -14,13 +14,13 @@ use crate::rejection::{Owned, Rejection};
 
 /// The state instance that the actor wants to work in.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct Workplace<'a> {
     pub(super) context: Context<'a>,
     pub(super) instance: &'a Instance,
     pub(super) state_instance: &'a StateInstance,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Workplace<'a> {
     /// Whether this is the initiator's work on their own request. Nobody may do it for them.
     pub(super) fn is_own_work(self) -> bool {
         let declared = self.context.version.graph.state(&self.state_instance.name);

@@ -25,12 +25,12 @@ const ROUTERS_MAX: usize = BRANCHES_MAX + ROUTER_STEPS_MAX as usize;
 const SUBSCRIPTIONS_MAX: usize = 20;
 
 /// A state instance for which the execution asks `enter`, and why.
-pub(super) struct Asked {
+pub(super) struct PendingEntry {
     pub(super) state_instance: StateInstance,
     pub(super) cause: EntryCause,
 }
 
-impl Asked {
+impl PendingEntry {
     /// Its entry in the question.
     pub(super) fn entry(&self) -> Entry {
         Entry {
@@ -60,7 +60,7 @@ impl Execution<'_> {
             if !declared.join.is_join() && declared.kind.has_work() {
                 let state_instance = self.state_instance(&pending);
                 let cause = EntryCause::Entered;
-                asked.push(Asked {
+                asked.push(PendingEntry {
                     state_instance,
                     cause,
                 });
@@ -80,7 +80,7 @@ impl Execution<'_> {
     /// Asks for the work in an active state instance once more.
     pub(super) fn ask_again(&mut self, state: StateId, cause: EntryCause) {
         let state_instance = self.state_instance_of(state).clone();
-        self.phase = Phase::Enter(vec![Asked {
+        self.phase = Phase::Enter(vec![PendingEntry {
             state_instance,
             cause,
         }]);
@@ -104,7 +104,7 @@ impl Execution<'_> {
         let declared = self.declared(&state_instance.name);
         match &declared.kind {
             StateKind::Task | StateKind::Service | StateKind::Wait => {
-                self.phase = Phase::Enter(vec![Asked {
+                self.phase = Phase::Enter(vec![PendingEntry {
                     state_instance,
                     cause: EntryCause::Entered,
                 }]);
@@ -165,7 +165,11 @@ impl Execution<'_> {
     }
 
     /// Checks the whole answer of `enter`, then takes it.
-    pub(super) fn entered(&mut self, asked: Vec<Asked>, works: Vec<Work>) -> Result<(), Fault> {
+    pub(super) fn entered(
+        &mut self,
+        asked: Vec<PendingEntry>,
+        works: Vec<Work>,
+    ) -> Result<(), Fault> {
         if works.len() != asked.len() {
             let message = format!(
                 "the work in {} states was asked for, and the answer has {}",
@@ -196,11 +200,11 @@ impl Execution<'_> {
     /// would stay overdue.
     pub(super) fn work_refused(
         &mut self,
-        asked: &[Asked],
+        asked: &[PendingEntry],
         refusal: Refusal,
     ) -> Result<(), ExecutionError> {
         let rejection = fault::rejection(ENTER, refusal)?;
-        let is_overdue = |asked: &&Asked| matches!(asked.cause, EntryCause::Overdue { .. });
+        let is_overdue = |asked: &&PendingEntry| matches!(asked.cause, EntryCause::Overdue { .. });
         let Some(overdue) = asked.iter().find(is_overdue) else {
             return self.reject(rejection);
         };
@@ -212,7 +216,11 @@ impl Execution<'_> {
     }
 
     /// Asks the directory for the managers and calendars that the work names, if any, and begins it.
-    pub(super) fn begin_work(&mut self, asked: Asked, work: Work) -> Result<(), ExecutionError> {
+    pub(super) fn begin_work(
+        &mut self,
+        asked: PendingEntry,
+        work: Work,
+    ) -> Result<(), ExecutionError> {
         let lookup = match &work {
             Work::Task(assignment) => {
                 let mut lookup = super::assign::lookup(assignment);
@@ -237,7 +245,7 @@ impl Execution<'_> {
     /// Begins the work in a state.
     pub(super) fn work(
         &mut self,
-        asked: Asked,
+        asked: PendingEntry,
         work: Work,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {

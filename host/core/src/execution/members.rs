@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Execution;
 use super::assign::{OFFERS_MAX, TASKS_MAX, kept};
-use super::enter::Asked;
+use super::enter::PendingEntry;
 use super::staffing::{MEMBERS_MAX, OpenState};
 use crate::answer::{Assignment, Offer, Principal};
 use crate::event::Event;
@@ -55,7 +55,7 @@ impl Execution<'_> {
     /// Adds the groups whose members get a task each to the question to the directory.
     pub(super) fn ask_for_members(
         &self,
-        asked: &Asked,
+        asked: &PendingEntry,
         assignment: &Assignment,
         lookup: &mut Lookup,
     ) {
@@ -74,7 +74,7 @@ impl Execution<'_> {
     /// needed, the offers that are missing have no candidates.
     pub(super) fn for_members(
         &self,
-        asked: &Asked,
+        asked: &PendingEntry,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<Assignment, Rejection> {
@@ -90,7 +90,7 @@ impl Execution<'_> {
             ..first.clone()
         };
         let without_task = self.without_task(asked, &assignment);
-        let Asked {
+        let PendingEntry {
             state_instance,
             cause,
         } = asked;
@@ -129,8 +129,8 @@ impl Execution<'_> {
     }
 
     /// The people who get no task as members: they must not decide, have decided, or keep a task.
-    fn without_task(&self, asked: &Asked, assignment: &Assignment) -> BTreeSet<String> {
-        let Asked {
+    fn without_task(&self, asked: &PendingEntry, assignment: &Assignment) -> BTreeSet<String> {
+        let PendingEntry {
             state_instance,
             cause,
         } = asked;

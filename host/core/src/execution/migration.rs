@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::enter::Asked;
+use super::enter::PendingEntry;
 use super::next::may_be_moved;
 use super::{Execution, operation, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
@@ -69,12 +69,12 @@ impl Execution<'_> {
 impl Migration {
     /// The questions to `enter` for the work in the pending state instances, if there are any. Skips those that a join has cancelled
     /// meanwhile.
-    pub(super) fn take_pending(&mut self, instance: &Instance) -> Option<Vec<Asked>> {
+    pub(super) fn take_pending(&mut self, instance: &Instance) -> Option<Vec<PendingEntry>> {
         let pending = std::mem::take(&mut self.pending);
         let is_pending = |state_instance: &&StateInstance| pending.contains(&state_instance.id);
         let active = instance.active.iter().filter(is_pending);
         let asked: Vec<_> = active
-            .map(|state_instance| Asked {
+            .map(|state_instance| PendingEntry {
                 state_instance: state_instance.clone(),
                 cause: EntryCause::Migrated,
             })

@@ -24,7 +24,7 @@ const ESCALATION: &str = "escalate";
 const NOT_DECLARED: &str = "trigger_not_declared";
 
 /// A deadline that has passed, with its state instance and task.
-struct Passed {
+struct DueDeadline {
     state: StateId,
     task: Option<TaskId>,
     deadline: OpenDeadline,
@@ -86,7 +86,7 @@ impl Execution<'_> {
         may_fire(graph, &self.state_instance_of(state).name, trigger)
     }
 
-    fn open_deadline(&self, id: DeadlineId) -> Option<Passed> {
+    fn open_deadline(&self, id: DeadlineId) -> Option<DueDeadline> {
         let found = |deadlines: &[OpenDeadline]| {
             deadlines.iter().find(|deadline| deadline.id == id).cloned()
         };
@@ -101,7 +101,7 @@ impl Execution<'_> {
             let mut of_tasks =
                 open.filter_map(|task| Some((Some(task.id), found(task.counting())?)));
             let (task, deadline) = of_state_instance.or_else(|| of_tasks.next())?;
-            Some(Passed {
+            Some(DueDeadline {
                 state,
                 task,
                 deadline,

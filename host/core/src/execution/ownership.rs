@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::assign::LookupPurpose;
-use super::eligibility::Place;
+use super::eligibility::Workplace;
 use super::rules::task_not_suspended;
 use super::{Execution, ExecutionError, Phase};
 use crate::answer::Violation;
@@ -246,7 +246,7 @@ fn check_stated(to: Option<&str>, reason: &str) -> Result<(), Rejection> {
     }
 }
 
-fn own_work(place: Place<'_>) -> Rejection {
+fn own_work(place: Workplace<'_>) -> Rejection {
     let message = format!(
         "{} is the own work of {}, and nobody does it for them",
         place.state_instance.name, place.instance.initiator

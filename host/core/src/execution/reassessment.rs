@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::eligibility::{Place, is_candidate};
+use super::eligibility::{Workplace, is_candidate};
 use super::staffing::OpenState;
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
@@ -39,7 +39,7 @@ impl Execution<'_> {
         let Some(open_state) = self.open_state(state) else {
             return;
         };
-        let place = Place {
+        let place = Workplace {
             context: self.context,
             instance: &self.instance,
             state_instance: open_state.state_instance,
@@ -63,7 +63,7 @@ impl Execution<'_> {
 }
 
 fn keeps(
-    place: Place<'_>,
+    place: Workplace<'_>,
     task: &Task,
     owner: &str,
     ownership: &Ownership,

@@ -17,16 +17,16 @@ use crate::lookup::Findings;
 
 /// Why the offers are replaced. Its name is the `reason` of cancelled tasks, and the `step` of tasks with new candidates.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ReofferCause {
     Migrated,
     Reoffered,
 }
 
-impl Why {
+impl ReofferCause {
     fn name(self) -> &'static str {
         match self {
-            Why::Migrated => MIGRATED,
-            Why::Reoffered => REOFFERED,
+            ReofferCause::Migrated => MIGRATED,
+            ReofferCause::Reoffered => REOFFERED,
         }
     }
 }
@@ -36,17 +36,17 @@ impl Execution<'_> {
     pub(super) fn replace_offers(
         &mut self,
         state_instance: &StateInstance,
-        why: Why,
+        why: ReofferCause,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
         let (deadlines, subscriptions) = match why {
-            Why::Migrated => {
+            ReofferCause::Migrated => {
                 let deadlines =
                     self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?;
                 (Some(deadlines), Some(assignment.subscriptions.clone()))
             }
-            Why::Reoffered => (None, None),
+            ReofferCause::Reoffered => (None, None),
         };
         let decided = state_instance.tasks.iter().filter_map(Task::decision);
         self.emit(Event::StateReassigned {
@@ -79,7 +79,7 @@ impl Execution<'_> {
             // A migration may bring other deadlines. The deadlines of a task cannot change, so such a task is replaced. On a
             // reoffer the task keeps its deadlines.
             let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
-            if why == Why::Reoffered || !has_deadlines {
+            if why == ReofferCause::Reoffered || !has_deadlines {
                 self.offer_kept(state_instance.id, why, task, new);
             } else {
                 self.withdraw(state_instance.id, why, task);
@@ -106,7 +106,7 @@ impl Execution<'_> {
     fn continued(
         &self,
         state_instance: &StateInstance,
-        why: Why,
+        why: ReofferCause,
         offers: &[Offer],
         findings: &Findings,
     ) -> BTreeMap<TaskId, usize> {
@@ -144,7 +144,7 @@ impl Execution<'_> {
     }
 
     /// Keeps a task, with the new candidates.
-    fn offer_kept(&mut self, state: StateId, why: Why, task: &Task, offered: Task) {
+    fn offer_kept(&mut self, state: StateId, why: ReofferCause, task: &Task, offered: Task) {
         if offered.candidates != task.candidates {
             self.emit(Event::TaskRerouted {
                 task: task.id,
@@ -156,7 +156,7 @@ impl Execution<'_> {
         }
     }
 
-    fn withdraw(&mut self, state: StateId, why: Why, task: &Task) {
+    fn withdraw(&mut self, state: StateId, why: ReofferCause, task: &Task) {
         self.emit(Event::TaskCancelled {
             task: task.id,
             state,
@@ -167,7 +167,12 @@ impl Execution<'_> {
 
 /// Whether the offer may continue the task: it is the same work, and the task's owner is not excluded. A migration always
 /// replaces tasks without an owner. The staffing check then asks the directory whether the owner is still a candidate.
-fn is_kept(why: Why, task: &Task, offer: &Offer, excluded_people: &BTreeSet<&str>) -> bool {
+fn is_kept(
+    why: ReofferCause,
+    task: &Task,
+    offer: &Offer,
+    excluded_people: &BTreeSet<&str>,
+) -> bool {
     if !members::is_same_work(offer, task) {
         return false;
     }
@@ -175,7 +180,7 @@ fn is_kept(why: Why, task: &Task, offer: &Offer, excluded_people: &BTreeSet<&str
         owner, ownership, ..
     } = &task.status
     else {
-        return why == Why::Reoffered && offer.owner.is_none();
+        return why == ReofferCause::Reoffered && offer.owner.is_none();
     };
     let mut concerned = std::iter::once(owner.as_str()).chain(ownership.represented());
     // An owner by claim must be a candidate; an owner by assignment need not be. So an offer that assigns work to an owner by

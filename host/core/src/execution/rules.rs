@@ -3,7 +3,7 @@
 //! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for releases,
 //! delegations and the commands of operators on tasks.
 
-use super::eligibility::Place;
+use super::eligibility::Workplace;
 use super::{Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
 use crate::actor::Actor;
 use crate::answer::Violation;
@@ -152,9 +152,9 @@ impl Execution<'_> {
     }
 
     /// The open task and where it is.
-    pub(super) fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
+    pub(super) fn place(&self, id: TaskId) -> Result<(Workplace<'_>, &Task), Rejection> {
         let (state_instance, task) = open(&self.instance, id)?;
-        let place = Place {
+        let place = Workplace {
             context: self.context,
             instance: &self.instance,
             state_instance,
@@ -170,7 +170,7 @@ pub(super) fn may_decide(
     mut deciding: Deciding,
 ) -> Result<Phase, Rejection> {
     let (state_instance, task) = open(instance, deciding.task)?;
-    let place = Place {
+    let place = Workplace {
         context,
         instance,
         state_instance,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::eligibility::Place;
+use super::eligibility::Workplace;
 use super::reassessment::releases;
 use crate::event::Event;
 use crate::graph::Graph;
@@ -31,7 +31,7 @@ fn decided_elsewhere<'a>(
     })
 }
 
-impl Place<'_> {
+impl Workplace<'_> {
     /// Refuses a person who decided in a state that is separate from this one.
     pub(super) fn not_decided_elsewhere(self, person: &str) -> Result<(), Rejection> {
         let (graph, name) = (&self.context.version.graph, &self.state_instance.name);

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 
 use super::JsonError;
-use super::reader::{Reader, Step};
+use super::reader::{PathSegment, Reader};
 
 /// The canonical form of `text`.
 pub(super) fn canonical(text: &str, depth_max: usize) -> Result<String, JsonError> {
@@ -52,7 +52,7 @@ fn array(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
         if index > 0 {
             out.push(',');
         }
-        reader.enter(Step::Index(index));
+        reader.enter(PathSegment::Index(index));
         value(reader, out)?;
         reader.leave();
         index += 1;
@@ -76,10 +76,10 @@ fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
         let start = out.len();
         write_string(out, &name).expect("writing to a string");
         out.push(':');
-        reader.enter(Step::Name(name));
+        reader.enter(PathSegment::Name(name));
         reader.colon()?;
         value(reader, out)?;
-        let Some(Step::Name(name)) = reader.leave() else {
+        let Some(PathSegment::Name(name)) = reader.leave() else {
             unreachable!("what was entered is left")
         };
         let written = start..out.len();
@@ -88,7 +88,7 @@ fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
     if !is_sorted {
         members.sort_by(|one, other| one.name.cmp(&other.name));
         if let Some(twice) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            reader.enter(Step::Name(twice[0].name.clone()));
+            reader.enter(PathSegment::Name(twice[0].name.clone()));
             return Err(reader.error_before("a member named twice"));
         }
         let unsorted = out.split_off(begin);

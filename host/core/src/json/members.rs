@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::canonical::{self, write_string};
-use super::reader::{Reader, Step};
+use super::reader::{PathSegment, Reader};
 use super::{COMPOSED_DEPTH_MAX, Json, JsonError};
 
 /// One member: its name, and the canonical text of its value.
@@ -21,7 +21,7 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
     let mut written = String::new();
     while !reader.closes(b'}', members.is_empty())? {
         let name = reader.name()?;
-        reader.enter(Step::Name(name.clone()));
+        reader.enter(PathSegment::Name(name.clone()));
         reader.colon()?;
         reader.next();
         let start = reader.at();
@@ -43,7 +43,7 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
     // Usually they are sorted already.
     members.sort_by(|(one, _), (other, _)| one.cmp(other));
     if let Some(twice) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        reader.enter(Step::Name(twice[0].0.clone()));
+        reader.enter(PathSegment::Name(twice[0].0.clone()));
         return Err(reader.error_before("a member named twice"));
     }
     Ok(members)

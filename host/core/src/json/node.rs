@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use serde::{Serialize, Serializer};
 
 use super::canonical::write_string;
-use super::reader::{Reader, Step};
+use super::reader::{PathSegment, Reader};
 use super::{COMPOSED_DEPTH_MAX, JsonError, raw};
 
 /// One JSON value.
@@ -133,7 +133,7 @@ fn array(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
     reader.open()?;
     let mut items = Vec::new();
     while !reader.closes(b']', items.is_empty())? {
-        reader.enter(Step::Index(items.len()));
+        reader.enter(PathSegment::Index(items.len()));
         items.push(value(reader)?);
         reader.leave();
     }
@@ -145,7 +145,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
     let mut members = BTreeMap::new();
     while !reader.closes(b'}', members.is_empty())? {
         let name = reader.name()?;
-        reader.enter(Step::Name(name.clone()));
+        reader.enter(PathSegment::Name(name.clone()));
         let Entry::Vacant(member) = members.entry(name.into_owned()) else {
             return Err(reader.error_before("a member named twice"));
         };

@@ -9,7 +9,7 @@ use super::{JsonError, escaped};
 const RESERVED: &str = "$serde_json::private::";
 
 /// One segment of the path from the top to the current value.
-pub(super) enum Step<'a> {
+pub(super) enum PathSegment<'a> {
     Index(usize),
     Name(Cow<'a, str>),
 }
@@ -20,7 +20,7 @@ pub(super) struct Reader<'a> {
     depth_max: usize,
     /// Byte position, always on a character boundary.
     at: usize,
-    path: Vec<Step<'a>>,
+    path: Vec<PathSegment<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
         for step in &self.path {
             pointer.push('/');
             match step {
-                Step::Index(index) => pointer.push_str(&index.to_string()),
-                Step::Name(name) => pointer.push_str(&escaped(name)),
+                PathSegment::Index(index) => pointer.push_str(&index.to_string()),
+                PathSegment::Name(name) => pointer.push_str(&escaped(name)),
             }
         }
         JsonError {
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     pub(super) fn name(&mut self) -> Result<Cow<'a, str>, JsonError> {
         let name = self.string()?;
         if name.starts_with(RESERVED) {
-            self.enter(Step::Name(name));
+            self.enter(PathSegment::Name(name));
             return Err(self.error("a name that other readers take for a type of their own"));
         }
         Ok(name)
@@ -122,11 +122,11 @@ impl<'a> Reader<'a> {
         self.expect(b':')
     }
 
-    pub(super) fn enter(&mut self, step: Step<'a>) {
+    pub(super) fn enter(&mut self, step: PathSegment<'a>) {
         self.path.push(step);
     }
 
-    pub(super) fn leave(&mut self) -> Option<Step<'a>> {
+    pub(super) fn leave(&mut self) -> Option<PathSegment<'a>> {
         self.path.pop()
     }
 

@@ -48,7 +48,7 @@ mod tests {
     use serde::Deserialize;
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Held(#[serde(deserialize_with = "super::whole")] u32);
+    struct WholeNumber(#[serde(deserialize_with = "super::whole")] u32);
 
     #[test]
     fn a_whole_number_may_be_written_with_a_fraction_of_nothing() {
@@ -61,8 +61,8 @@ mod tests {
         .into_iter()
         .chain(["3.5", "-1", "-1.0", "4294967296", "1e300", "\"3\""].map(|text| (text, None)))
         {
-            let read = serde_json::from_str::<Held>(text).ok();
-            assert_eq!(read, number.map(Held), "{text}");
+            let read = serde_json::from_str::<WholeNumber>(text).ok();
+            assert_eq!(read, number.map(WholeNumber), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// A price per checked value and per byte of it, in picoseconds. It saturates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Line {
+struct LinearPrice {
     each: u64,
     byte: u64,
 }
@@ -20,9 +20,9 @@ struct Line {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Price {
     /// Assumes that every member that the schema names is present.
-    named: Line,
+    named: LinearPrice,
     /// Assumes as many members as the bytes allow.
-    present: Line,
+    present: LinearPrice,
 }
 
 /// The cost of a schema.
@@ -89,9 +89,9 @@ pub(super) const READ: u64 = 20_000;
 const ITEM_BYTES_MIN: u64 = 2;
 const MEMBER_BYTES_MIN: u64 = 5;
 
-impl Line {
-    fn and(self, other: Line) -> Line {
-        Line {
+impl LinearPrice {
+    fn and(self, other: LinearPrice) -> LinearPrice {
+        LinearPrice {
             each: self.each.saturating_add(other.each),
             byte: self.byte.saturating_add(other.byte),
         }
@@ -114,7 +114,7 @@ impl Price {
 
     /// A price of `each` picoseconds per value and `byte` picoseconds per byte of it.
     pub(super) const fn of(each: u64, byte: u64) -> Price {
-        let line = Line { each, byte };
+        let line = LinearPrice { each, byte };
         Price {
             named: line,
             present: line,
@@ -133,11 +133,11 @@ impl Price {
     /// Adds the price of another child. The child has `bytes` bytes in addition to its value.
     #[must_use]
     fn beside(self, other: Price, bytes: u64) -> Price {
-        let named = Line {
+        let named = LinearPrice {
             each: self.named.each.saturating_add(other.named.each),
             byte: self.named.byte.max(other.named.byte),
         };
-        let present = Line {
+        let present = LinearPrice {
             each: self.present.each,
             byte: self.present.byte.max(other.present.spread(bytes)),
         };

@@ -10,7 +10,7 @@ use crate::request::{Identity, id_under};
 use crate::validation::{check_id, check_key, check_reason, check_states};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
+use wrkflw_store::bulk::{AliveFilter, BeginResult, NewOperation, Operation, RUNNING_MAX};
 use wrkflw_store::viewer::Viewer;
 
 impl Engine {
@@ -40,9 +40,9 @@ impl Engine {
             .begin_operation(who.tenant, &new, &note)
             .await?
         {
-            Begun::Yes => self.0.post_commit.wake_workers(),
-            Begun::Taken => return Err(Error::KeyReused),
-            Begun::TooMany => {
+            BeginResult::Yes => self.0.post_commit.wake_workers(),
+            BeginResult::Taken => return Err(Error::KeyReused),
+            BeginResult::TooMany => {
                 let detail = format!(
                     "at most {RUNNING_MAX} operations run at once; wait for one, or stop one"
                 );

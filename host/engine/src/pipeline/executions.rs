@@ -43,22 +43,22 @@ pub(crate) struct Executed {
 }
 
 /// The next question of an execution.
-enum Asked {
+enum NextQuestion {
     Nothing,
     Logic(Question, Asking),
     Directory(Lookup),
 }
 
 /// The next question. The execution is mutable because it is sent to another thread, not shared with one.
-fn asked(execution: &mut Execution<'_>) -> Result<Asked, ExecutionError> {
+fn asked(execution: &mut Execution<'_>) -> Result<NextQuestion, ExecutionError> {
     Ok(match execution.ask()? {
-        None => Asked::Nothing,
-        Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
+        None => NextQuestion::Nothing,
+        Some(Ask::Directory(lookup)) => NextQuestion::Directory(lookup),
         Some(Ask::Logic(question)) => {
             let instance = execution.instance();
             let asking = Asking::of(&execution.facts(&instance), &question);
             drop(instance);
-            Asked::Logic(question, asking)
+            NextQuestion::Logic(question, asking)
         }
     })
 }
@@ -115,9 +115,9 @@ impl Engine {
             let ask = || asked(&mut execution);
             let asking = offload.in_place(tenant, effort, ask);
             let (question, asking) = match asking.await?.map_err(refused)? {
-                Asked::Nothing => break,
-                Asked::Logic(question, asking) => (question, asking),
-                Asked::Directory(lookup) => {
+                NextQuestion::Nothing => break,
+                NextQuestion::Logic(question, asking) => (question, asking),
+                NextQuestion::Directory(lookup) => {
                     let findings = self.look_up(directory, &lookup).await?;
                     let effort = execution.finding(&findings);
                     let found = || execution.found(&findings);

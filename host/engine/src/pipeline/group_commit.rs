@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::queue::{Queued, Slot};
 use super::writer::{CommitOutcome, Waiter};
-use super::{Attempt, CommitMode, Run};
+use super::{AttemptResult, CommitMode, Run};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Rendered, Reply, Request};
@@ -51,7 +51,7 @@ pub(super) struct InDoubt {
 
 /// How the commit of one command ended.
 pub(super) struct Committed {
-    pub(super) end: Result<Attempt, Error>,
+    pub(super) end: Result<AttemptResult, Error>,
     pub(super) in_doubt: Option<InDoubt>,
     /// The commit mode of a later attempt.
     pub(super) next_mode: CommitMode,
@@ -159,10 +159,10 @@ impl Engine {
             rendered: rendered.clone(),
         });
         let end = match outcome {
-            Ok(CommitResult::Applied) => Ok(Attempt::Answered(Reply::fresh(rendered))),
+            Ok(CommitResult::Applied) => Ok(AttemptResult::Answered(Reply::fresh(rendered))),
             Ok(CommitResult::Taken) if !joined => self.start_conflict(run.request, claim).await,
-            Ok(CommitResult::Stale | CommitResult::Taken) => Ok(Attempt::Again),
-            Err(_) if joined => Ok(Attempt::Again),
+            Ok(CommitResult::Stale | CommitResult::Taken) => Ok(AttemptResult::Again),
+            Err(_) if joined => Ok(AttemptResult::Again),
             Err(error) => Err(error.into()),
         };
         Committed {

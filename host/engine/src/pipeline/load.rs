@@ -19,7 +19,7 @@ use super::{CommitMode, Mode, Run};
 use crate::Engine;
 use crate::definitions::need;
 use crate::error::Error;
-use crate::offload::{Offload, Place};
+use crate::offload::{Offload, OffloadPermit};
 use crate::request::{Identity, Reply, Request};
 use crate::visibility;
 use wrkflw_core::actor::Actor;
@@ -28,7 +28,7 @@ use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::load::{Asked, Caller, Counted, LOAD_MAX, Loaded, Stored, Wanted, Written};
+use wrkflw_store::load::{Caller, Counted, LOAD_MAX, LoadOptions, Loaded, Stored, Wanted, Written};
 use wrkflw_store::{Store, StoreError};
 
 /// No instance has this id: a load of it reads only the caller.
@@ -419,7 +419,7 @@ impl Engine {
         &self,
         who: &Caller,
         instance: InstanceId,
-        asked: Asked<'_>,
+        asked: LoadOptions<'_>,
     ) -> Result<Loaded, Error> {
         let wanted = Wanted::asking(who.clone(), instance, asked);
         let _place = self.place_of_large(who.tenant, instance).await?;
@@ -444,7 +444,7 @@ impl Engine {
         &self,
         tenant: TenantId,
         instance: InstanceId,
-    ) -> Result<Option<Place>, Error> {
+    ) -> Result<Option<OffloadPermit>, Error> {
         if self.0.loader.large.get(&(tenant, instance)).is_none() {
             return Ok(None);
         }

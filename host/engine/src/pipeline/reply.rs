@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Idempotency, Identity, Rendered, Reply};
-use wrkflw_audit::seal::Verdict;
+use wrkflw_audit::seal::SealVerdict;
 use wrkflw_audit::seal::reply::{Sealed, unsealed};
 use wrkflw_core::audit::sha256;
 use wrkflw_store::StoreError;
@@ -27,7 +27,7 @@ impl Engine {
             .seals
             .reply_verdict(owner(who, key), covered(&reply, &body));
         // An unknown key may be one that another host already seals with. A reply without a seal was changed by hand.
-        if matches!(verdict, None | Some(Verdict::Invalid)) {
+        if matches!(verdict, None | Some(SealVerdict::Invalid)) {
             return Err(Error::Store(StoreError::Inconsistent {
                 table: "idempotency_key",
                 id: key.key.clone(),

@@ -1,7 +1,7 @@
 //! Start conflicts: an instance about the same entity runs already. The database lets one of several starts through. This module
 //! tells the others which instance runs. A migration to a version that is sole about its entity may conflict as well.
 
-use super::Attempt;
+use super::AttemptResult;
 use crate::Engine;
 use crate::error::Error;
 use crate::pipeline::load::NO_INSTANCE;
@@ -9,7 +9,7 @@ use crate::request::{Identity, Request};
 use wrkflw_core::command::Command;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::{Rejection, Started};
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 use wrkflw_store::starts::{Claim, Running};
 
 impl Engine {
@@ -67,7 +67,7 @@ impl Engine {
         &self,
         request: &Request<'_>,
         claim: Option<Claim>,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<AttemptResult, Error> {
         let tenant = request.who.tenant;
         if let (Command::Migrate { .. }, Some(claim)) = (&request.command, &claim) {
             self.check_entity_is_free(request.who, claim).await?;
@@ -81,9 +81,9 @@ impl Engine {
                 return Err(Rejection::AlreadyRunning { running, started }.into());
             }
             let key = request.idempotency.as_ref().map(|key| key.key.as_str());
-            let asked = Asked {
+            let asked = LoadOptions {
                 key,
-                ..Asked::at(self.0.clock.now())
+                ..LoadOptions::at(self.0.clock.now())
             };
             let who = request.who.caller();
             let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
@@ -91,6 +91,6 @@ impl Engine {
                 self.check_entity_is_free(request.who, claim).await?;
             }
         }
-        Ok(Attempt::Again)
+        Ok(AttemptResult::Again)
     }
 }

@@ -13,8 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use super::batch::{Batch, Batcher, Bounds, Full};
 use super::cache::InstanceCache;
+use crate::host_counts::HostCounts;
 use crate::observe;
-use crate::tally::Tally;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_runtime::lru::Lru;
 use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult, Committed};
@@ -206,7 +206,7 @@ pub struct PostCommit {
     /// Counts the commits with events, for event streams.
     pub(crate) commits: watch::Sender<u64>,
     /// Counts decisions, starts and refusals, for operators.
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) counts: Arc<HostCounts>,
 }
 
 impl Default for PostCommit {
@@ -217,7 +217,7 @@ impl Default for PostCommit {
             wake: Arc::new(Notify::new()),
             work: watch::Sender::new(()),
             commits: watch::Sender::new(0),
-            tally: Arc::default(),
+            counts: Arc::default(),
         }
     }
 }
@@ -237,7 +237,7 @@ impl PostCommit {
     /// Counts and caches a committed change.
     pub(super) fn applied(&self, change: Change) {
         observe::committed(&change.entries);
-        self.tally.committed(change.tenant, &change.entries);
+        self.counts.committed(change.tenant, &change.entries);
         let before = change
             .before
             .iter()

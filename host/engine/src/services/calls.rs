@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked as Question, Failed, Replied};
+use super::{Failed, Replied, ServiceRequest};
 use crate::job_handlers::{REST, payload};
 use crate::request::{Identity, Trace};
 use crate::{Engine, Error};
@@ -24,7 +24,7 @@ use wrkflw_runtime::clock::{later, new_id};
 use wrkflw_runtime::telemetry::traceparent;
 use wrkflw_runtime::worker::Backoff;
 use wrkflw_store::jobs::{Job, STOPPED_RETRY};
-use wrkflw_store::load::Asked;
+use wrkflw_store::load::LoadOptions;
 
 /// The pauses after a command that could not run. They do not depend on the service.
 const RETRY: Backoff = Backoff {
@@ -72,7 +72,7 @@ enum Report {
 }
 
 /// The next step of a call.
-enum Step {
+enum CallStep {
     /// The call is over.
     Over,
     /// There is something to report.
@@ -82,7 +82,7 @@ enum Step {
 }
 
 /// The call as the instance has it now.
-enum Found {
+enum CurrentCall {
     Open(Box<OpenCall>),
     /// The instance is suspended, or its version is stopped. The worker checks the call again after the pause.
     Rests(Duration),
@@ -100,11 +100,13 @@ impl Engine {
         let mut progress: Progress = payload(job)?;
         let trace = traceparent(progress.traceparent.as_deref());
         let call = match (self.open_call(job).await?, progress.report.clone()) {
-            (Found::Open(call), _) => call,
-            (Found::Rests(pause), _) => return self.keep_call(job, &progress, pause, None).await,
-            (Found::Gone, None) => return Ok(self.0.store.finish_call(job).await?),
+            (CurrentCall::Open(call), _) => call,
+            (CurrentCall::Rests(pause), _) => {
+                return self.keep_call(job, &progress, pause, None).await;
+            }
+            (CurrentCall::Gone, None) => return Ok(self.0.store.finish_call(job).await?),
             // The instance records that the reply came too late.
-            (Found::Gone, Some(report)) => {
+            (CurrentCall::Gone, Some(report)) => {
                 let pause = match self.command(job, report, &trace).await {
                     Ok(()) => return Ok(self.0.store.finish_call(job).await?),
                     Err(error) => rest(&error).ok_or(error)?,
@@ -115,41 +117,45 @@ impl Engine {
         // If this report is refused, the next attempt has a trace of its own.
         progress.traceparent = None;
         let mut step = match progress.report.take() {
-            Some(report) => Step::Report(report),
+            Some(report) => CallStep::Report(report),
             None => {
                 self.ask(job, &call, &mut progress, (cancel, &trace))
                     .await?
             }
         };
         // A reply that does not fit is a failed attempt. If that was the last one, the failure is reported.
-        while let Step::Report(report) = step {
+        while let CallStep::Report(report) = step {
             step = self
                 .report(job, &call, &mut progress, (report, &trace))
                 .await;
         }
         match step {
-            Step::Over | Step::Report(_) => Ok(self.0.store.finish_call(job).await?),
-            Step::Later(pause, error) => {
+            CallStep::Over | CallStep::Report(_) => Ok(self.0.store.finish_call(job).await?),
+            CallStep::Later(pause, error) => {
                 self.keep_call(job, &progress, pause, error.as_deref())
                     .await
             }
         }
     }
 
-    async fn open_call(&self, job: &Job) -> Result<Found, Error> {
+    async fn open_call(&self, job: &Job) -> Result<CurrentCall, Error> {
         let host = Identity::host(job.tenant, "").caller();
-        let asked = Asked::at(self.0.clock.now());
+        let asked = LoadOptions::at(self.0.clock.now());
         let loaded = self.loaded(&host, job.instance, asked).await?;
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {
-            return Ok(Found::Gone);
+            return Ok(CurrentCall::Gone);
         };
         let mut active = instance.active.iter();
         let found = active.find(|one| one.id.0 == job.id);
         Ok(match found.and_then(StateInstance::open_call) {
-            None => Found::Gone,
-            Some(_) if matches!(instance.status, Status::Suspended { .. }) => Found::Rests(REST),
-            Some(_) if loaded.stopped.contains(&instance.definition) => Found::Rests(STOPPED_RETRY),
-            Some(call) => Found::Open(Box::new(call.clone())),
+            None => CurrentCall::Gone,
+            Some(_) if matches!(instance.status, Status::Suspended { .. }) => {
+                CurrentCall::Rests(REST)
+            }
+            Some(_) if loaded.stopped.contains(&instance.definition) => {
+                CurrentCall::Rests(STOPPED_RETRY)
+            }
+            Some(call) => CurrentCall::Open(Box::new(call.clone())),
         })
     }
 
@@ -160,10 +166,10 @@ impl Engine {
         call: &OpenCall,
         progress: &mut Progress,
         (cancel, trace): (&CancellationToken, &str),
-    ) -> Result<Step, Error> {
+    ) -> Result<CallStep, Error> {
         let tenant = self.tenant_name(job.tenant).await?;
         let attempts = progress.failed.saturating_add(1);
-        let question = Question {
+        let question = ServiceRequest {
             tenant: &tenant,
             instance: job.instance.to_string(),
             state: job.id.to_string(),
@@ -174,7 +180,7 @@ impl Engine {
         let (now, begun) = (self.0.clock.now(), Instant::now());
         let answer = tokio::select! {
             answer = self.0.services.attempt(&question, now) => answer,
-            () = cancel.cancelled() => return Ok(Step::Later(Duration::ZERO, None)),
+            () = cancel.cancelled() => return Ok(CallStep::Later(Duration::ZERO, None)),
         };
         metrics::histogram!("wrkflw_service_call_seconds", "service" => call.service.clone())
             .record(begun.elapsed().as_secs_f64());
@@ -184,7 +190,7 @@ impl Engine {
                 output,
                 model,
                 model_version,
-            }) => Step::Report(Report::Answered {
+            }) => CallStep::Report(Report::Answered {
                 attempts,
                 output,
                 model,
@@ -201,12 +207,12 @@ impl Engine {
         call: &OpenCall,
         progress: &mut Progress,
         (report, trace): (Report, &str),
-    ) -> Step {
+    ) -> CallStep {
         let is_reply = matches!(report, Report::Answered { .. });
         let error = match self.command(job, report.clone(), trace).await {
             Ok(()) => {
                 tally(call, if is_reply { "answered" } else { "given_up" });
-                return Step::Over;
+                return CallStep::Over;
             }
             Err(Error::Rejected(Rejection::Invalid(violations))) if is_reply => {
                 return failure(call, progress, misfit(&violations));
@@ -216,13 +222,13 @@ impl Engine {
         progress.report = Some(report);
         progress.traceparent = Some(trace.to_owned());
         if let Some(pause) = rest(&error) {
-            return Step::Later(pause, None);
+            return CallStep::Later(pause, None);
         }
         let error = error.to_string();
         tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
         let pause = RETRY.pause(progress.refused);
         progress.refused = progress.refused.saturating_add(1);
-        Step::Later(pause, Some(error))
+        CallStep::Later(pause, Some(error))
     }
 
     async fn command(&self, job: &Job, report: Report, trace: &str) -> Result<(), Error> {
@@ -290,7 +296,7 @@ fn rest(error: &Error) -> Option<Duration> {
 }
 
 /// Counts a failed attempt: the next one comes after a pause, unless it was the last or would fail in the same way.
-fn failure(call: &OpenCall, progress: &mut Progress, failed: Failed) -> Step {
+fn failure(call: &OpenCall, progress: &mut Progress, failed: Failed) -> CallStep {
     tally(call, "failed");
     let pause = usize::try_from(progress.failed)
         .ok()
@@ -298,13 +304,13 @@ fn failure(call: &OpenCall, progress: &mut Progress, failed: Failed) -> Step {
         .filter(|_| !failed.is_final);
     progress.failed = progress.failed.saturating_add(1);
     let Some(pause) = pause else {
-        return Step::Report(Report::Failed {
+        return CallStep::Report(Report::Failed {
             attempts: progress.failed,
             error: failed.error,
         });
     };
     let pause = Duration::from_secs((*pause).into());
-    Step::Later(
+    CallStep::Later(
         pause.max(failed.pause.unwrap_or_default()),
         Some(failed.error),
     )
@@ -344,11 +350,11 @@ mod tests {
     }
 
     /// The pause before the next attempt, or the attempts that are reported.
-    fn after(step: &Step) -> Result<u64, u32> {
+    fn after(step: &CallStep) -> Result<u64, u32> {
         match step {
-            Step::Later(pause, _) => Ok(pause.as_secs()),
-            Step::Report(Report::Failed { attempts, .. }) => Err(*attempts),
-            Step::Over | Step::Report(_) => panic!("a failure"),
+            CallStep::Later(pause, _) => Ok(pause.as_secs()),
+            CallStep::Report(Report::Failed { attempts, .. }) => Err(*attempts),
+            CallStep::Over | CallStep::Report(_) => panic!("a failure"),
         }
     }
 

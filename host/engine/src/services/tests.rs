@@ -104,7 +104,7 @@ fn a_request_says_for_whom_it_is_and_who_sends_it() {
         on_failure: "UNSCORED".into(),
         result: None,
     };
-    let asked = Asked {
+    let asked = ServiceRequest {
         tenant: "acme",
         instance: "i-1".into(),
         state: "s-1".into(),

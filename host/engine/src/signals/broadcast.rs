@@ -14,7 +14,7 @@ use super::super::{Engine, Error};
 use super::handing::{Sending, is_gone, is_refusal, request, sender_of};
 use wrkflw_store::broadcasts::Portion;
 use wrkflw_store::jobs::{Job, STUCK_ATTEMPTS};
-use wrkflw_store::signals::{Kept, Place};
+use wrkflw_store::signals::{StoredSignal, SubscriberPosition};
 
 /// Limit of the state instances in one portion. Then other jobs have their turn.
 const PORTION_MAX: i64 = 50;
@@ -26,8 +26,8 @@ impl Engine {
     pub(super) async fn broadcast(
         &self,
         host: &Identity,
-        signal: &Kept,
-        after: Place,
+        signal: &StoredSignal,
+        after: SubscriberPosition,
         job: &Job,
     ) -> Result<(), Error> {
         let (store, begun) = (&self.0.store, Instant::now());

@@ -18,8 +18,8 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::commit::matching;
 use wrkflw_store::jobs::{Job, STUCK_ATTEMPTS};
-use wrkflw_store::load::Asked;
-use wrkflw_store::signals::Kept;
+use wrkflw_store::load::LoadOptions;
+use wrkflw_store::signals::StoredSignal;
 
 /// How long after the request's timeout a job delivers an assigned signal, if the host that assigned it has died.
 const HANDED_OVER: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ enum Left {
     Nothing,
     /// Still open: another request or job handles it.
     Open,
-    Settled(Box<Kept>),
+    Settled(Box<StoredSignal>),
 }
 
 /// The result of a delivery.
@@ -61,7 +61,7 @@ impl Engine {
     pub(super) async fn hand_over(
         &self,
         who: &Identity,
-        mut kept: Kept,
+        mut kept: StoredSignal,
         sending: &Sending<'_>,
     ) -> Result<Option<Reply>, Error> {
         let deadline = Instant::now() + self.0.timeout;
@@ -111,7 +111,7 @@ impl Engine {
     async fn refused(
         &self,
         tenant: TenantId,
-        kept: &Kept,
+        kept: &StoredSignal,
         is_new: bool,
         error: &Error,
     ) -> Result<Left, Error> {
@@ -150,7 +150,7 @@ impl Engine {
     pub(super) async fn try_over(
         &self,
         who: &Identity,
-        kept: Kept,
+        kept: StoredSignal,
         sending: &Sending<'_>,
     ) -> Result<Option<Reply>, Error> {
         let instance = match kept.instance {
@@ -170,14 +170,18 @@ impl Engine {
         }
     }
 
-    async fn still_kept(&self, tenant: TenantId, kept: &Kept) -> Result<Option<Kept>, Error> {
+    async fn still_kept(
+        &self,
+        tenant: TenantId,
+        kept: &StoredSignal,
+    ) -> Result<Option<StoredSignal>, Error> {
         Ok(self.0.store.kept_signal(tenant, kept.signal).await?)
     }
 
     async fn assign(
         &self,
         tenant: TenantId,
-        signal: &Kept,
+        signal: &StoredSignal,
         instance: InstanceId,
     ) -> Result<bool, Error> {
         let later = self.0.clock.now() + self.0.timeout + HANDED_OVER;
@@ -195,7 +199,7 @@ impl Engine {
     async fn deliver(
         &self,
         who: &Identity,
-        signal: &Kept,
+        signal: &StoredSignal,
         instance: InstanceId,
         sending: &Sending<'_>,
     ) -> Result<Delivered, Error> {
@@ -224,7 +228,7 @@ impl Engine {
         let store = &self.0.store;
         let kept = store.kept_signal(job.tenant, job.id).await?;
         // If another host assigned it to another instance, that host has added another job.
-        let is_open = |kept: &Kept| {
+        let is_open = |kept: &StoredSignal| {
             let is_here = |instance| instance == job.instance;
             !kept.is_settled && kept.instance.is_none_or(is_here)
         };
@@ -262,8 +266,8 @@ impl Engine {
     }
 
     /// The oldest unassigned signal that the job's state instance takes.
-    async fn next_match(&self, host: &Identity, job: &Job) -> Result<Option<Kept>, Error> {
-        let asked = Asked::at(self.0.clock.now());
+    async fn next_match(&self, host: &Identity, job: &Job) -> Result<Option<StoredSignal>, Error> {
+        let asked = LoadOptions::at(self.0.clock.now());
         let principal = host.caller();
         let store = &self.0.store;
         let loaded = self.loaded(&principal, job.instance, asked).await?;
@@ -288,7 +292,7 @@ impl Engine {
     async fn hand_over_later(
         &self,
         host: &Identity,
-        mut kept: Kept,
+        mut kept: StoredSignal,
         job: &Job,
     ) -> Result<bool, Error> {
         let (store, tenant) = (&self.0.store, job.tenant);
@@ -344,7 +348,7 @@ impl Engine {
 }
 
 /// The sender of the signal, in whose name it is delivered.
-pub(super) fn sender_of(who: &Identity, signal: &Kept) -> Result<Identity, Error> {
+pub(super) fn sender_of(who: &Identity, signal: &StoredSignal) -> Result<Identity, Error> {
     let sender: Sender = serde_json::from_str(signal.sender.as_str())
         .map_err(|error| StoreError::inconsistent("signal_inbox", signal.signal, error))?;
     Ok(Identity {
@@ -356,7 +360,7 @@ pub(super) fn sender_of(who: &Identity, signal: &Kept) -> Result<Identity, Error
 
 pub(super) fn request<'a>(
     who: &'a Identity,
-    signal: &Kept,
+    signal: &StoredSignal,
     (instance, state): (InstanceId, Option<StateId>),
     sending: &'a Sending<'a>,
 ) -> Request<'a> {

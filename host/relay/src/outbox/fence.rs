@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use wrkflw_store::outbox::Mark;
+use wrkflw_store::outbox::FenceMark;
 
 /// How often a busy relay takes a mark: a position and a transaction number.
 const MARK_EVERY: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ impl Fence {
         self.marked_at.is_none_or(|at| at.elapsed() >= MARK_EVERY)
     }
 
-    pub(super) fn note(&mut self, mark: Mark) {
+    pub(super) fn note(&mut self, mark: FenceMark) {
         self.marked_at = Some(Instant::now());
         if let Some((pos, _)) = self.waiting.take_if(|(_, xid)| mark.oldest >= *xid) {
             self.horizon = pos;
@@ -48,13 +48,13 @@ mod tests {
     #[test]
     fn a_position_counts_once_all_older_writers_have_finished() {
         let mut fence = Fence::default();
-        fence.note(Mark {
+        fence.note(FenceMark {
             drawn: 10,
             xid: 100,
             oldest: 95,
         });
         assert_eq!(fence.horizon(), 0);
-        fence.note(Mark {
+        fence.note(FenceMark {
             drawn: 20,
             xid: 110,
             oldest: 99,
@@ -64,13 +64,13 @@ mod tests {
             0,
             "transaction 99 may still hold a position up to 10"
         );
-        fence.note(Mark {
+        fence.note(FenceMark {
             drawn: 30,
             xid: 120,
             oldest: 100,
         });
         assert_eq!(fence.horizon(), 10);
-        fence.note(Mark {
+        fence.note(FenceMark {
             drawn: 40,
             xid: 130,
             oldest: 119,
@@ -80,7 +80,7 @@ mod tests {
             10,
             "the next mark is that of transaction 120"
         );
-        fence.note(Mark {
+        fence.note(FenceMark {
             drawn: 50,
             xid: 140,
             oldest: 130,

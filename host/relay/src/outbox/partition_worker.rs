@@ -11,11 +11,11 @@ use super::Relay;
 use super::failure::Failure;
 use super::fence::Fence;
 use super::kafka::{Gaps, Producer};
-use super::passed::Passed;
+use super::passed_positions::PassedPositions;
 use super::publish::{Published, publish};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::worker::{Backoff, Worker};
-use wrkflw_store::outbox::{Claim, OutboxError, Reach, Settlement, Waiting};
+use wrkflw_store::outbox::{Claim, ClaimStart, OutboxError, Settlement, Waiting};
 
 /// How often a worker reads each partition once from its beginning. The fence makes that unnecessary, but it finds events below a
 /// floor that was set by hand.
@@ -36,7 +36,7 @@ pub(super) struct PartitionWorker {
     producer: Option<Producer>,
     fence: Fence,
     sweep: Sweep,
-    passed: Passed,
+    passed: PassedPositions,
     /// Turns without events in a row.
     idle_turns: u32,
     is_busy: bool,
@@ -57,17 +57,17 @@ impl Sweep {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn reach(&self) -> ClaimStart {
         if self.ended_at.elapsed() >= SWEEP_EVERY {
-            Reach::Everything
+            ClaimStart::Everything
         } else {
-            Reach::AboveFloor
+            ClaimStart::AboveFloor
         }
     }
 
     /// The worker claims partitions in turn. So the sweep ends when a partition comes again, or when none has events.
-    fn claimed(&mut self, reach: Reach, partition: Option<i16>) {
-        if reach == Reach::AboveFloor {
+    fn claimed(&mut self, reach: ClaimStart, partition: Option<i16>) {
+        if reach == ClaimStart::AboveFloor {
             return;
         }
         if partition.is_none_or(|partition| !self.read.insert(partition)) {
@@ -132,7 +132,7 @@ impl Worker for PartitionWorker {
         if matches!(error, TurnError::Outbox(_)) {
             // The database may be another one, restored to an earlier moment.
             self.fence = Fence::default();
-            self.passed = Passed::default();
+            self.passed = PassedPositions::default();
             self.relay.outbox.renew();
         }
     }
@@ -147,7 +147,7 @@ impl PartitionWorker {
             producer: None,
             fence: Fence::default(),
             sweep: Sweep::after(Instant::now()),
-            passed: Passed::default(),
+            passed: PassedPositions::default(),
             idle_turns: 0,
             is_busy: true,
         }
@@ -323,18 +323,18 @@ mod tests {
     #[test]
     fn a_sweep_ends_although_every_claim_has_events() {
         let mut sweep = Sweep::after(Instant::now());
-        assert_eq!(sweep.reach(), Reach::AboveFloor);
+        assert_eq!(sweep.reach(), ClaimStart::AboveFloor);
         sweep.ended_at = Instant::now().checked_sub(SWEEP_EVERY).expect("a time");
         for partition in 0..16 {
             let reach = sweep.reach();
-            assert_eq!(reach, Reach::Everything, "{partition}");
+            assert_eq!(reach, ClaimStart::Everything, "{partition}");
             sweep.claimed(reach, Some(partition));
         }
-        sweep.claimed(Reach::Everything, Some(0));
-        assert_eq!(sweep.reach(), Reach::AboveFloor);
+        sweep.claimed(ClaimStart::Everything, Some(0));
+        assert_eq!(sweep.reach(), ClaimStart::AboveFloor);
         assert!(sweep.read.is_empty());
         sweep.ended_at = Instant::now().checked_sub(SWEEP_EVERY).expect("a time");
-        sweep.claimed(Reach::Everything, None);
-        assert_eq!(sweep.reach(), Reach::AboveFloor);
+        sweep.claimed(ClaimStart::Everything, None);
+        assert_eq!(sweep.reach(), ClaimStart::AboveFloor);
     }
 }

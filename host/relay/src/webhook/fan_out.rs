@@ -15,7 +15,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::notification::{self, Notification, Recipient};
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::StoreError;
-use wrkflw_store::notifier::{Delivery, Known, LockedCursor, Unsent};
+use wrkflw_store::notifier::{Delivery, LockedCursor, OnDuplicate, Unsent};
 use wrkflw_store::subscriptions::Subscriber;
 
 /// Entries read at a time.
@@ -41,14 +41,14 @@ pub(super) struct FanOut {
 pub(super) struct Turn {
     /// Entries read at a time.
     limit: i64,
-    known: Known,
+    known: OnDuplicate,
 }
 
 impl Default for Turn {
     fn default() -> Turn {
         Turn {
             limit: BATCH,
-            known: Known::Refused,
+            known: OnDuplicate::Refused,
         }
     }
 }
@@ -103,7 +103,7 @@ impl FanOut {
             }
             // The tenant has another turn in this round.
             Err(error) if error.is_known_notification() => {
-                let known = Known::Skipped;
+                let known = OnDuplicate::Skipped;
                 self.troubled.insert(tenant, Turn { known, ..turn });
                 Ok(false)
             }

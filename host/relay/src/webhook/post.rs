@@ -11,7 +11,7 @@ use url::Url;
 use super::message::Message;
 use super::settings::{Settings, SettingsError};
 use wrkflw_core::cloudevent::STRUCTURED_CONTENT_TYPE;
-use wrkflw_core::subscription::{Reach, may_connect};
+use wrkflw_core::subscription::{AllowedAddresses, may_connect};
 use wrkflw_runtime::http_client::{ClientError, HttpClient, Route};
 
 /// Why a post has no status.
@@ -26,7 +26,7 @@ pub(super) enum PostError {
 #[derive(Debug)]
 pub(super) struct Post {
     client: HttpClient,
-    reach: Reach,
+    reach: AllowedAddresses,
     timeout: Duration,
 }
 

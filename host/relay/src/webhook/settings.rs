@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use wrkflw_core::subscription::Reach;
+use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_runtime::http_client::CertificateError;
 
 /// The pauses between attempts: eight attempts within a day, so that a receiver may be down overnight.
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The settings of webhooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    pub reach: Reach,
+    pub reach: AllowedAddresses,
     /// Certificates to trust besides the public ones, in PEM.
     pub ca_file: Option<PathBuf>,
     /// The pause after each attempt but the last. Each is changed a little at random.
@@ -33,7 +33,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            reach: Reach::Public,
+            reach: AllowedAddresses::Public,
             ca_file: None,
             pauses: PAUSES.to_vec(),
             timeout: TIMEOUT,

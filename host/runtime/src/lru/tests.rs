@@ -40,18 +40,18 @@ fn an_entry_above_the_limit_is_not_kept_and_replaces_the_one_before() {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum CacheAction {
     Get(u8),
     Insert(u8, usize),
     Remove(u8),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = CacheAction> {
     let key = || 0_u8..12;
     prop_oneof![
-        key().prop_map(Step::Get),
-        (key(), 0_usize..14).prop_map(|(key, weight)| Step::Insert(key, weight)),
-        key().prop_map(Step::Remove),
+        key().prop_map(CacheAction::Get),
+        (key(), 0_usize..14).prop_map(|(key, weight)| CacheAction::Insert(key, weight)),
+        key().prop_map(CacheAction::Remove),
     ]
 }
 
@@ -68,12 +68,12 @@ proptest! {
         };
         for step in steps {
             match step {
-                Step::Get(key) => {
+                CacheAction::Get(key) => {
                     let found = take(&mut list, key);
                     list.extend(found);
                     prop_assert_eq!(cache.get(&key), found.map(|(_, weight)| weight));
                 }
-                Step::Insert(key, weight) => {
+                CacheAction::Insert(key, weight) => {
                     let weight = weight.max(1);
                     take(&mut list, key);
                     if weight <= WEIGHT_MAX {
@@ -84,7 +84,7 @@ proptest! {
                     }
                     cache.insert(key, weight);
                 }
-                Step::Remove(key) => {
+                CacheAction::Remove(key) => {
                     take(&mut list, key);
                     cache.remove(&key);
                 }

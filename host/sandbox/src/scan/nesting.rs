@@ -6,8 +6,8 @@
 
 use wasmparser::{BinaryReader, BinaryReaderError, ComponentType, ComponentTypeDeclaration};
 
+use super::counts::too_complex;
 use super::invalid;
-use super::tally::too_complex;
 use wrkflw_core::check::Problem;
 
 /// The types of real contracts have four levels. The validator's own limit is 100.

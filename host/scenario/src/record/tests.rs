@@ -14,7 +14,7 @@ const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 fn asking(of: impl FnOnce(InstanceId) -> Lookup) -> (InstanceId, Entry) {
     let mut world = World::new("tests", NOW);
     let instance = InstanceId(world.next_id());
-    let looked = Looked {
+    let looked = AnsweredLookup {
         asked: of(instance),
         found: Findings::default(),
     };

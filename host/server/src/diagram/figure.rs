@@ -42,7 +42,7 @@ const BOLD: f64 = 1.08;
 /// The parts of the diagram.
 pub(super) struct Figure {
     pub(super) nodes: Vec<Node>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<DrawnEdge>,
     /// The node of the initial state.
     pub(super) root: usize,
 }
@@ -97,7 +97,7 @@ impl Shade {
 }
 
 /// An edge from a state to a state.
-pub(super) struct Line {
+pub(super) struct DrawnEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     /// The trigger, with what fires it and the condition.
@@ -165,7 +165,7 @@ impl Figure {
 
     /// The lines between different states, in the order of [`Figure::between`].
     pub(super) fn links(&self) -> Vec<Link> {
-        let link = |line: &Line| Link {
+        let link = |line: &DrawnEdge| Link {
             from: line.from,
             to: line.to,
             label: Extent::centred(line.width(), line.height()),
@@ -173,11 +173,11 @@ impl Figure {
         self.between().map(link).collect()
     }
 
-    pub(super) fn between(&self) -> impl Iterator<Item = &Line> {
+    pub(super) fn between(&self) -> impl Iterator<Item = &DrawnEdge> {
         self.lines.iter().filter(|line| line.from != line.to)
     }
 
-    pub(super) fn loops(&self) -> impl Iterator<Item = &Line> {
+    pub(super) fn loops(&self) -> impl Iterator<Item = &DrawnEdge> {
         self.lines.iter().filter(|line| line.from == line.to)
     }
 }
@@ -242,7 +242,7 @@ fn text_height(title: &[String], detail: &str, work: &[String]) -> f64 {
     real(title.len()) * TITLE_LINE + real(details) * DETAIL_LINE
 }
 
-impl Line {
+impl DrawnEdge {
     /// The width of the label with its numbers, or of the widest line below it.
     pub(super) fn width(&self) -> f64 {
         let badge = self.badge_width();
@@ -299,7 +299,7 @@ fn detail(state: &State) -> String {
     parts.join(" · ")
 }
 
-fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> Vec<Line> {
+fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> Vec<DrawnEdge> {
     let mut taken: BTreeMap<(&str, &str, &str), Vec<usize>> = BTreeMap::new();
     for (step, edge) in path.iter().flat_map(|path| &path.edges).enumerate() {
         taken
@@ -316,7 +316,7 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
             };
             let circumstances = circumstances(&graph.states[*from], way);
             let steps = taken.get(&(way.source.as_str(), way.trigger.as_str(), target.as_str()));
-            lines.push(Line {
+            lines.push(DrawnEdge {
                 from: *from,
                 to: *to,
                 about: match circumstances.as_str() {

@@ -46,14 +46,14 @@ pub(super) struct Spot {
 /// The course of a link from its source to its target.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
-    /// One step for each row that it passes.
-    pub(super) steps: Vec<Step>,
+    /// One segment for each row that it passes.
+    pub(super) segments: Vec<RouteSegment>,
     pub(super) label: Spot,
 }
 
 /// The passage of a line through a row: it enters and leaves at these heights, at one x.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct RouteSegment {
     pub(super) x: f64,
     pub(super) enters: f64,
     pub(super) leaves: f64,

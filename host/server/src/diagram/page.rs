@@ -8,8 +8,8 @@ mod words;
 use std::fmt::{Arguments, Write as _};
 
 use super::figure::{
-    BADGE_GAP, DETAIL_LINE, Figure, LABEL_HEIGHT, LOOP_REACH, Line, Look, NOTE_LINE, Node, Shade,
-    TITLE_LINE,
+    BADGE_GAP, DETAIL_LINE, DrawnEdge, Figure, LABEL_HEIGHT, LOOP_REACH, Look, NOTE_LINE, Node,
+    Shade, TITLE_LINE,
 };
 use super::layout::{Layout, Route, Spot, real};
 use super::text::escaped;
@@ -39,7 +39,7 @@ impl Page {
             n(MARGIN),
             n(MARGIN + START)
         ));
-        let mut ways: Vec<(&Line, &Route)> = figure.between().zip(&layout.routes).collect();
+        let mut ways: Vec<(&DrawnEdge, &Route)> = figure.between().zip(&layout.routes).collect();
         // Taken edges are drawn above the others.
         ways.sort_by_key(|(line, _)| line.shade);
         page.start(layout.nodes[figure.root], &figure.nodes[figure.root]);
@@ -111,27 +111,27 @@ impl Page {
         ));
     }
 
-    fn line(&mut self, line: &Line, route: &Route) {
+    fn line(&mut self, line: &DrawnEdge, route: &Route) {
         let class = line.shade.class();
         let mut way = String::new();
-        for (index, step) in route.steps.iter().enumerate() {
+        for (index, segment) in route.segments.iter().enumerate() {
             let drawn = if index == 0 {
-                write!(way, "M{} {}", n(step.x), n(step.leaves))
+                write!(way, "M{} {}", n(segment.x), n(segment.leaves))
             } else {
-                let before = route.steps[index - 1];
-                let bend = f64::midpoint(before.leaves, step.enters);
+                let before = route.segments[index - 1];
+                let bend = f64::midpoint(before.leaves, segment.enters);
                 let curve = write!(
                     way,
                     "C{} {bend} {x} {bend} {x} {}",
                     n(before.x),
-                    n(step.enters),
-                    x = n(step.x),
+                    n(segment.enters),
+                    x = n(segment.x),
                     bend = n(bend)
                 );
-                let passes = (step.enters - step.leaves).abs() > 0.05;
+                let passes = (segment.enters - segment.leaves).abs() > 0.05;
                 curve.and_then(|()| {
                     if passes {
-                        write!(way, "V{}", n(step.leaves))
+                        write!(way, "V{}", n(segment.leaves))
                     } else {
                         Ok(())
                     }
@@ -145,7 +145,7 @@ impl Page {
     }
 
     /// The title of the trigger, behind the numbers of the steps that took it and above its sources.
-    fn label(&mut self, line: &Line, middle: Spot) {
+    fn label(&mut self, line: &DrawnEdge, middle: Spot) {
         let class = line.shade.class();
         let (width, badge) = (line.width(), line.badge_width());
         let left = middle.x - width / 2.0;

@@ -1,13 +1,13 @@
 //! Events without Kafka: pages and streams of the event feed.
 //!
 //! All streams of a host share one task that reads the feed (`live`) and keeps the newest events of each tenant (`tail`).
-//! A `reader` is one stream. `places` limits the number of streams.
+//! A `reader` is one stream. `stream_limits` limits the number of streams.
 
 mod deliveries;
 mod live;
-mod places;
 mod reader;
 mod replay;
+mod stream_limits;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use self::deliveries::{EventDeliveries, EventPart};
-use self::places::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
 use self::reader::Reader;
+use self::stream_limits::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
 use super::App;
 use super::extract::{Caller, Listener, Query};
 use super::include::commas;
@@ -247,14 +247,14 @@ pub(super) async fn stream(
         .and_then(|value| value.to_str().ok());
     let after = position(last.or(query.after.as_deref()))?;
     let filter = query.filter(&app.naming)?;
-    let place = app.streams.places.take(who.tenant, &who.subject);
-    let place = place.map_err(full)?;
+    let permit = app.streams.limits.take(who.tenant, &who.subject);
+    let permit = permit.map_err(full)?;
     // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor,
     // it reads only the end of the feed.
     let batch = after.map_or(0, |_| live::BATCH);
     let first = read(&app, who.tenant, after, batch, &filter).await?;
     let start = after.unwrap_or(first.horizon);
-    let reader = Reader::new(app, (caller, viewer), place, filter, (start, &first));
+    let reader = Reader::new(app, (caller, viewer), permit, filter, (start, &first));
     let events = futures_util::stream::unfold(reader, async |mut reader| {
         let event = reader.next().await?;
         Some((Ok::<_, Infallible>(event), reader))

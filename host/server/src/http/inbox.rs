@@ -9,7 +9,7 @@ use utoipa::{PartialSchema as _, ToSchema};
 
 use super::App;
 use super::actions::ActionView;
-use super::include::{Fields, Named};
+use super::include::{Fields, NamedIds};
 use super::large::written;
 use super::outcomes::OutcomeView;
 use super::page::{COUNT_MAX, Count, Page, page_to};
@@ -102,13 +102,13 @@ impl Declarations {
 }
 
 /// A task with its parts.
-struct Line {
+struct ListedTask {
     task: tasks::TaskSummary,
     declared: Arc<Declared>,
     actions: Option<Vec<wrkflw_engine::Action>>,
 }
 
-impl Line {
+impl ListedTask {
     fn bytes(&self) -> usize {
         let actions = self.actions.iter().flatten();
         let actions = actions.map(wrkflw_engine::Action::bytes);
@@ -126,8 +126,8 @@ impl Line {
     }
 }
 
-impl From<Line> for TaskSummary {
-    fn from(line: Line) -> TaskSummary {
+impl From<ListedTask> for TaskSummary {
+    fn from(line: ListedTask) -> TaskSummary {
         let outcomes = if line.task.ended_at.is_none() {
             line.declared.outcomes.clone()
         } else {
@@ -144,7 +144,7 @@ impl From<Line> for TaskSummary {
 }
 
 /// The members that a request asks for, besides the filter of the list.
-pub(super) struct Asked {
+pub(super) struct TaskListOptions {
     pub include: Vec<TaskPart>,
     pub fields: Fields,
     pub count: bool,
@@ -160,11 +160,11 @@ pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
 pub(super) async fn page(
     app: &App,
     (who, viewer): (&Identity, &Viewer),
-    asked: &Asked,
+    options: &TaskListOptions,
     filter: TaskFilter,
 ) -> Result<Response, Problem> {
-    let (limit, reader) = (asked.limit, app.engine.reader());
-    let count = if asked.count {
+    let (limit, reader) = (options.limit, app.engine.reader());
+    let count = if options.count {
         let counted = TaskFilter {
             limit: i64::from(COUNT_MAX) + 1,
             after: None,
@@ -186,19 +186,19 @@ pub(super) async fn page(
     let last = found.last().filter(|_| is_more);
     let next = last.map_or(reached, |task| Some(filter.place(task)));
     let next = next.map(|place| place.to_string());
-    let lines = lines(app, who, asked, found).await?;
-    let names = if asked.include.contains(&TaskPart::People) {
+    let lines = lines(app, who, options, found).await?;
+    let names = if options.include.contains(&TaskPart::People) {
         Some(named(&lines).names(app, who.tenant).await?)
     } else {
         None
     };
     let names_bytes = names.as_ref().map_or(0, DisplayNames::bytes);
-    let bytes = names_bytes + lines.iter().map(Line::bytes).sum::<usize>();
+    let bytes = names_bytes + lines.iter().map(ListedTask::bytes).sum::<usize>();
     let page = move || -> Page<TaskSummary> {
         let page = page_to(lines, next);
         page.with_names(names).with_count(count)
     };
-    let fields = asked.fields.clone();
+    let fields = options.fields.clone();
     written(app, who.tenant, bytes, move || fields.text(&page())).await
 }
 
@@ -206,17 +206,17 @@ pub(super) async fn page(
 async fn lines(
     app: &App,
     who: &Identity,
-    asked: &Asked,
+    options: &TaskListOptions,
     found: Vec<tasks::TaskSummary>,
-) -> Result<Vec<Line>, Problem> {
-    let includes = |part| asked.include.contains(&part);
+) -> Result<Vec<ListedTask>, Problem> {
+    let includes = |part| options.include.contains(&part);
     let mut declarations = Declarations::default();
     let mut lines = Vec::with_capacity(found.len());
     for task in found {
         let in_full = includes(TaskPart::Outcomes);
         let declared = declarations.of(app, who, &task, in_full).await?;
         let actions = None;
-        lines.push(Line {
+        lines.push(ListedTask {
             task,
             declared,
             actions,
@@ -225,7 +225,7 @@ async fn lines(
     if includes(TaskPart::Actions) {
         let open = lines.iter();
         let open = open.filter(|line| line.task.ended_at.is_none());
-        let open: Vec<_> = open.map(Line::open).collect();
+        let open: Vec<_> = open.map(ListedTask::open).collect();
         let mut actions = app.engine.actions_on_tasks(who, &open).await?;
         for line in &mut lines {
             line.actions = actions.remove(&line.task.id);
@@ -235,9 +235,9 @@ async fn lines(
 }
 
 /// Everybody whom the tasks name.
-fn named(lines: &[Line]) -> Named {
-    let mut named = Named::default();
-    for Line { task, .. } in lines {
+fn named(lines: &[ListedTask]) -> NamedIds {
+    let mut named = NamedIds::default();
+    for ListedTask { task, .. } in lines {
         let suspended = task.suspended.as_ref().map(|suspension| &suspension.by);
         let people = [task.owner.as_ref(), task.on_behalf_of.as_ref(), suspended];
         let people = people.into_iter().flatten().chain([&task.initiator]);

@@ -118,12 +118,12 @@ fn members(schemas: &[RefOr<Schema>]) -> BTreeSet<String> {
 
 /// The people and groups whose names an answer has.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NamedIds {
     people: BTreeSet<String>,
     groups: BTreeSet<String>,
 }
 
-impl Named {
+impl NamedIds {
     pub(super) fn person(&mut self, id: &str) {
         if !self.people.contains(id) {
             self.people.insert(id.to_owned());

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::{PartialSchema as _, ToSchema};
 
 use super::App;
-use super::include::{Fields, Named};
+use super::include::{Fields, NamedIds};
 use super::instances::{InstancePart, InstanceSummary};
 use super::large::written;
 use super::page::{COUNT_MAX, Count, Page, page_to};
@@ -158,8 +158,8 @@ fn next_due_at(instance: &Instance) -> Option<Timestamp> {
 
 /// Everybody whom an instance names: requesters, owners of its tasks, candidates of its open tasks, and people who suspended or
 /// cancelled it or a task.
-pub(super) fn named(instance: &Instance, viewer: &str) -> Named {
-    let mut named = Named::default();
+pub(super) fn named(instance: &Instance, viewer: &str) -> NamedIds {
+    let mut named = NamedIds::default();
     let (owners, past_owners) = owners(instance, viewer);
     let requesters = instance.requesters.iter().chain([&instance.initiator]);
     let people = requesters.chain(&owners).chain(&past_owners);
@@ -194,13 +194,13 @@ pub(super) struct InstanceLine {
 }
 
 /// An instance of a page, with its parts.
-struct Line {
+struct ListedInstance {
     instance: instances::InstanceSummary,
     work: Option<OpenWork>,
     ahead: Option<Vec<StepAhead>>,
 }
 
-impl Line {
+impl ListedInstance {
     fn bytes(&self) -> usize {
         const STEP_BYTES: usize = 120;
         const PERSON_BYTES: usize = 80;
@@ -212,8 +212,8 @@ impl Line {
     }
 }
 
-impl From<Line> for InstanceLine {
-    fn from(line: Line) -> InstanceLine {
+impl From<ListedInstance> for InstanceLine {
+    fn from(line: ListedInstance) -> InstanceLine {
         let (owners, candidates) = line.work.map(|work| (work.owners, work.candidates)).unzip();
         let view = |all: BTreeSet<_>| all.iter().map(CandidateView::of).collect();
         InstanceLine {
@@ -226,7 +226,7 @@ impl From<Line> for InstanceLine {
 }
 
 /// The members that a request asks for, besides the filter of the list.
-pub(super) struct Asked {
+pub(super) struct InstanceListOptions {
     pub include: Vec<InstancePart>,
     pub fields: Fields,
     pub count: bool,
@@ -241,12 +241,12 @@ pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
 pub(super) async fn page(
     app: &App,
     (who, viewer): (&Identity, &Viewer),
-    asked: Asked,
+    options: InstanceListOptions,
     filter: InstanceFilter,
 ) -> Result<Response, Problem> {
-    let (reader, includes) = (app.engine.reader(), |part| asked.include.contains(&part));
+    let (reader, includes) = (app.engine.reader(), |part| options.include.contains(&part));
     let Listed { mut lines, next } = reader.instances(viewer, &filter).await?;
-    let count = if asked.count {
+    let count = if options.count {
         let all = InstanceFilter {
             limit: COUNT_MAX,
             after: None,
@@ -264,7 +264,7 @@ pub(super) async fn page(
             line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
         }
     }
-    let plain = |instance| Line {
+    let plain = |instance| ListedInstance {
         instance,
         work: None,
         ahead: None,
@@ -278,7 +278,7 @@ pub(super) async fn page(
     let mut names = None;
     if includes(InstancePart::People) {
         let mut works = reader.open_work(viewer, &ids).await?;
-        let mut everybody = Named::default();
+        let mut everybody = NamedIds::default();
         for line in &mut lines {
             let work = works.remove(&line.instance.id).unwrap_or_default();
             everybody.person(&line.instance.initiator);
@@ -292,10 +292,10 @@ pub(super) async fn page(
     }
     let next = next.map(|id| id.to_string());
     let of_names = names.as_ref().map_or(0, DisplayNames::bytes);
-    let bytes = of_names + lines.iter().map(Line::bytes).sum::<usize>();
+    let bytes = of_names + lines.iter().map(ListedInstance::bytes).sum::<usize>();
     let page =
         move || -> Page<InstanceLine> { page_to(lines, next).with_names(names).with_count(count) };
-    let fields = asked.fields;
+    let fields = options.fields;
     written(app, who.tenant, bytes, move || fields.text(&page())).await
 }
 

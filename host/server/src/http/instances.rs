@@ -280,7 +280,7 @@ async fn found(
 ) -> Result<Response, Problem> {
     let viewer = app.engine.viewing(who, "instance:read").await?;
     let limit = limit(query.limit)?;
-    let asked = instance_detail::Asked {
+    let options = instance_detail::InstanceListOptions {
         include: query.include,
         fields: instance_detail::fields(query.fields)?,
         count: query.count,
@@ -307,7 +307,7 @@ async fn found(
         after: decode(query.after.as_deref())?,
         limit,
     };
-    instance_detail::page(app, (who, &viewer), asked, filter).await
+    instance_detail::page(app, (who, &viewer), options, filter).await
 }
 
 /// An instance with its active states and their tasks.

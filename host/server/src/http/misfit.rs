@@ -246,13 +246,13 @@ mod tests {
         small: Option<i16>,
         is_so: Option<bool>,
         ids: Option<Vec<Uuid>>,
-        one: Option<One>,
+        one: Option<Ordinal>,
         inner: Option<Inner>,
     }
 
     #[derive(Debug, Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    enum One {
+    enum Ordinal {
         First,
         Second,
     }

@@ -125,16 +125,18 @@ pub(super) async fn list(
     };
     let found = app.engine.reader().notifications(&viewer, &filter).await?;
     let lines = titled(&app, &who, found).await?;
-    Ok(axum::Json(page(lines, limit, |last: &Line| {
-        last.0.id.to_string()
-    })))
+    Ok(axum::Json(page(
+        lines,
+        limit,
+        |last: &TitledNotification| last.0.id.to_string(),
+    )))
 }
 
 /// A notification, and the title of its state.
-type Line = (Notification, Option<String>);
+type TitledNotification = (Notification, Option<String>);
 
-impl From<Line> for NotificationSummary {
-    fn from((notification, state_title): Line) -> NotificationSummary {
+impl From<TitledNotification> for NotificationSummary {
+    fn from((notification, state_title): TitledNotification) -> NotificationSummary {
         NotificationSummary {
             notification: notification.into(),
             state_title,
@@ -152,7 +154,11 @@ fn place(notification: &Notification) -> Option<(VersionRef, String)> {
 }
 
 /// With the titles of the states, as far as the versions that the instances run now have them.
-async fn titled(app: &App, who: &Identity, found: Vec<Notification>) -> Result<Vec<Line>, Problem> {
+async fn titled(
+    app: &App,
+    who: &Identity,
+    found: Vec<Notification>,
+) -> Result<Vec<TitledNotification>, Problem> {
     let mut versions = HashMap::new();
     for (reference, _) in found.iter().filter_map(place) {
         if let Entry::Vacant(unread) = versions.entry(reference) {

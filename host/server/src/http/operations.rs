@@ -59,7 +59,7 @@ view! {
 }
 
 view! {
-    of wrkflw_engine::bulk::Tried;
+    of wrkflw_engine::bulk::TrialResult;
     /// The result of the dry run of one instance.
     pub(super) struct Tried {
         #[serde(rename = "instanceId")]

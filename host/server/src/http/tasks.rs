@@ -259,14 +259,14 @@ pub(super) async fn list(
     Query(query): Query<TaskQuery>,
 ) -> Result<Response, Problem> {
     let viewer = app.engine.viewing(&who, "task:read").await?;
-    let asked = inbox::Asked {
+    let options = inbox::TaskListOptions {
         include: query.include.clone(),
         fields: inbox::fields(query.fields.clone())?,
         count: query.count,
         limit: limit(query.limit)?,
     };
     let filter = query.filter(app.engine.actor(&who).await?)?;
-    inbox::page(&app, (&who, &viewer), &asked, filter).await
+    inbox::page(&app, (&who, &viewer), &options, filter).await
 }
 
 impl TaskQuery {

@@ -23,11 +23,11 @@ pub struct Uploads(Arc<Mutex<Vec<TenantId>>>);
 /// its extension, such as a request of the console with a form that it has read. No request from a network has this extension.
 #[derive(Debug, Clone)]
 pub struct UploadPlace {
-    _held: Arc<Held>,
+    _reservation: Arc<UploadReservation>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct UploadReservation {
     uploads: Uploads,
     tenant: TenantId,
 }
@@ -44,7 +44,7 @@ impl Uploads {
         tenants.push(tenant);
         let uploads = self.clone();
         Ok(UploadPlace {
-            _held: Arc::new(Held { uploads, tenant }),
+            _reservation: Arc::new(UploadReservation { uploads, tenant }),
         })
     }
 
@@ -53,7 +53,7 @@ impl Uploads {
     }
 }
 
-impl Drop for Held {
+impl Drop for UploadReservation {
     fn drop(&mut self) {
         let mut tenants = self.uploads.tenants();
         if let Some(at) = tenants.iter().position(|one| *one == self.tenant) {

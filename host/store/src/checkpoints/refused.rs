@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::time::Time;
-use wrkflw_audit::record::rows::Refused;
+use wrkflw_audit::record::rows::RefusedAttemptColumns;
 use wrkflw_core::ids::TenantId;
 
 struct RefusedRow {
@@ -23,9 +23,9 @@ struct RefusedRow {
     pos: i64,
 }
 
-impl From<RefusedRow> for Refused {
-    fn from(row: RefusedRow) -> Refused {
-        Refused {
+impl From<RefusedRow> for RefusedAttemptColumns {
+    fn from(row: RefusedRow) -> RefusedAttemptColumns {
+        RefusedAttemptColumns {
             tenant: TenantId(row.tenant_id),
             id: row.id,
             pos: row.pos,
@@ -48,7 +48,7 @@ pub(super) async fn refused_between(
     connection: &mut PgConnection,
     from: i64,
     to: i64,
-) -> Result<Vec<Refused>, StoreError> {
+) -> Result<Vec<RefusedAttemptColumns>, StoreError> {
     let rows = sqlx::query_as!(
         RefusedRow,
         r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
@@ -58,7 +58,7 @@ pub(super) async fn refused_between(
         to
     );
     let rows = rows.fetch_all(connection).await?;
-    Ok(rows.into_iter().map(Refused::from).collect())
+    Ok(rows.into_iter().map(RefusedAttemptColumns::from).collect())
 }
 
 /// The refused attempts with these ids. Ids of none are skipped.
@@ -66,7 +66,7 @@ pub(crate) async fn refused_columns(
     connection: &mut PgConnection,
     tenant: TenantId,
     ids: &[Uuid],
-) -> Result<Vec<Refused>, StoreError> {
+) -> Result<Vec<RefusedAttemptColumns>, StoreError> {
     let rows = sqlx::query_as!(
         RefusedRow,
         r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
@@ -76,7 +76,7 @@ pub(crate) async fn refused_columns(
         ids
     );
     let rows = rows.fetch_all(connection).await?;
-    Ok(rows.into_iter().map(Refused::from).collect())
+    Ok(rows.into_iter().map(RefusedAttemptColumns::from).collect())
 }
 
 /// Refused attempts from the id `first` on, in the order of ids.
@@ -85,7 +85,7 @@ pub(crate) async fn refused_from(
     tenant: TenantId,
     first: Uuid,
     limit: i64,
-) -> Result<Vec<Refused>, StoreError> {
+) -> Result<Vec<RefusedAttemptColumns>, StoreError> {
     let rows = sqlx::query_as!(
         RefusedRow,
         r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
@@ -96,5 +96,5 @@ pub(crate) async fn refused_from(
         limit
     );
     let rows = rows.fetch_all(connection).await?;
-    Ok(rows.into_iter().map(Refused::from).collect())
+    Ok(rows.into_iter().map(RefusedAttemptColumns::from).collect())
 }

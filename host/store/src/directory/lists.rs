@@ -12,32 +12,32 @@ pub enum Kind {
 
 /// A person or group in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct DirectoryRow {
     pub id: String,
     pub name: String,
 }
 
 /// How far a list was read. The next part begins behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum DirectoryCursor {
     /// Behind this id.
     Id(String),
     /// Behind this name in lower case and this id. Ids come before names.
     Name(String, String),
 }
 
-impl Place {
+impl DirectoryCursor {
     /// Before everything.
-    pub fn start() -> Place {
-        Place::Id(String::new())
+    pub fn start() -> DirectoryCursor {
+        DirectoryCursor::Id(String::new())
     }
 }
 
 /// A part of a list, and its end. Without an end, nothing follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    pub rows: Vec<Named>,
-    pub next: Option<Place>,
+    pub rows: Vec<DirectoryRow>,
+    pub next: Option<DirectoryCursor>,
 }
 
 impl Reader {
@@ -48,20 +48,20 @@ impl Reader {
         tenant: TenantId,
         kind: Kind,
         prefix: &str,
-        after: Place,
+        after: DirectoryCursor,
         limit: usize,
     ) -> Result<Part, StoreError> {
         let (mut rows, mut after) = (Vec::new(), after);
-        if let Place::Id(id) = &after {
+        if let DirectoryCursor::Id(id) = &after {
             rows = self.by_id(tenant, kind, (prefix, id), limit + 1).await?;
             if rows.len() > limit {
                 rows.truncate(limit);
-                let next = rows.last().map(|last| Place::Id(last.id.clone()));
+                let next = rows.last().map(|last| DirectoryCursor::Id(last.id.clone()));
                 return Ok(Part { rows, next });
             }
-            after = Place::Name(String::new(), String::new());
+            after = DirectoryCursor::Name(String::new(), String::new());
         }
-        let (Place::Name(name, id), false) = (&after, prefix.is_empty()) else {
+        let (DirectoryCursor::Name(name, id), false) = (&after, prefix.is_empty()) else {
             return Ok(Part { rows, next: None });
         };
         let place = (name.as_str(), id.as_str());
@@ -71,7 +71,7 @@ impl Reader {
         found.truncate(room);
         let next = match found.last() {
             _ if !more => None,
-            Some((last, lowered)) => Some(Place::Name(lowered.clone(), last.id.clone())),
+            Some((last, lowered)) => Some(DirectoryCursor::Name(lowered.clone(), last.id.clone())),
             None => Some(after),
         };
         let others = found.into_iter().map(|(named, _)| named);
@@ -100,13 +100,13 @@ impl Reader {
         .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let is_cut = rows.len() > limit;
-        let rows = rows.into_iter().take(limit).map(|row| Named {
+        let rows = rows.into_iter().take(limit).map(|row| DirectoryRow {
             id: row.id,
             name: row.name,
         });
         let rows: Vec<_> = rows.collect();
         let next = rows.last().filter(|_| is_cut);
-        let next = next.map(|last| Place::Id(last.id.clone()));
+        let next = next.map(|last| DirectoryCursor::Id(last.id.clone()));
         Ok(Part { rows, next })
     }
 
@@ -116,7 +116,7 @@ impl Reader {
         kind: Kind,
         (prefix, after): (&str, &str),
         limit: usize,
-    ) -> Result<Vec<Named>, StoreError> {
+    ) -> Result<Vec<DirectoryRow>, StoreError> {
         // The upper bound of a prefix is the prefix with the last of all characters.
         let rows = sqlx::query!(
             r#"select id as "id!", name as "name!" from (
@@ -134,7 +134,7 @@ impl Reader {
         )
         .fetch_all(&mut self.reading(tenant).await?)
         .await?;
-        let named = rows.into_iter().map(|row| Named {
+        let named = rows.into_iter().map(|row| DirectoryRow {
             id: row.id,
             name: row.name,
         });
@@ -149,7 +149,7 @@ impl Reader {
         prefix: &str,
         (name, id): (&str, &str),
         limit: usize,
-    ) -> Result<Vec<(Named, String)>, StoreError> {
+    ) -> Result<Vec<(DirectoryRow, String)>, StoreError> {
         let rows = sqlx::query!(
             r#"select id as "id!", name as "name!", lower(name) as "lowered!" from (
                 select id, name from person where tenant_id = $1 and name is not null and not $6
@@ -170,7 +170,7 @@ impl Reader {
         .await?;
         let named = rows.into_iter().map(|row| {
             let (id, name) = (row.id, row.name);
-            (Named { id, name }, row.lowered)
+            (DirectoryRow { id, name }, row.lowered)
         });
         Ok(named.collect())
     }

@@ -22,7 +22,7 @@ const ABSENCES_MAX: i64 = 10_000;
 
 /// The groups and people to look up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct MomentQuery {
     pub groups: BTreeSet<String>,
     /// People whose absences are read, besides those of all members found.
     pub people: BTreeSet<String>,
@@ -98,7 +98,7 @@ impl Reader {
         &self,
         tenant: TenantId,
         at: Timestamp,
-        asked: Asked,
+        asked: MomentQuery,
     ) -> Result<WrittenDirectory, StoreError> {
         let list = |names: &BTreeSet<String>| -> Vec<String> { names.iter().cloned().collect() };
         let limit = |count: usize| i64::try_from(count).expect("a small number");

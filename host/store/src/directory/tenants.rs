@@ -24,7 +24,7 @@ const HOST: &str = wrkflw_core::actor::HOST;
 /// The payload of an entry about a tenant and the permissions of its roles.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct TenantPayload<'a> {
     tenant: &'a str,
     created_at: Timestamp,
     roles: BTreeMap<String, Vec<String>>,
@@ -176,7 +176,7 @@ async fn tell(
     for row in permissions {
         roles.entry(row.role).or_default().push(row.permission);
     }
-    let told = Told {
+    let told = TenantPayload {
         tenant: name,
         created_at,
         roles,

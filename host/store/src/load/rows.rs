@@ -94,9 +94,9 @@ impl InstanceRow {
         for row in state_instances {
             let place = place(row.get(), &mut tasks_of).map_err(as_loaded("state_instance"))?;
             match place {
-                Place::Active(state) => active.push(state),
-                Place::Waiting(state) => waiting.push(state),
-                Place::Past(state) => past.push(state),
+                LoadedState::Active(state) => active.push(state),
+                LoadedState::Waiting(state) => waiting.push(state),
+                LoadedState::Past(state) => past.push(state),
             }
         }
         let mut instance = Instance {
@@ -184,8 +184,8 @@ impl InstanceRow {
     }
 }
 
-/// The phase of a state instance.
-enum Place {
+/// A state instance, by its phase.
+enum LoadedState {
     Active(StateInstance),
     Waiting(StateInstance),
     Past(PastState),
@@ -195,7 +195,7 @@ enum Place {
 fn place(
     row: &str,
     tasks_of: &mut BTreeMap<StateId, Vec<Task>>,
-) -> Result<Place, serde_json::Error> {
+) -> Result<LoadedState, serde_json::Error> {
     let row = Row::parse(row)?;
     let tasks = tasks_of.remove(&row.value("id")?).unwrap_or_default();
     let mut state = StateInstance::of_row(&row, tasks)?;
@@ -204,15 +204,15 @@ fn place(
     Ok(match left {
         (Some(left_at), Some(left_trigger)) => {
             state.clear();
-            Place::Past(PastState {
+            LoadedState::Past(PastState {
                 state,
                 left_at,
                 left_trigger,
                 actor: row.value("left_actor")?,
             })
         }
-        _ if row.value("waiting")? => Place::Waiting(state),
-        _ => Place::Active(state),
+        _ if row.value("waiting")? => LoadedState::Waiting(state),
+        _ => LoadedState::Active(state),
     })
 }
 

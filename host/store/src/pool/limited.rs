@@ -8,8 +8,8 @@ use futures_util::stream::BoxStream;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Execute, Executor, PgConnection, Postgres, SqlStr};
 
-use super::kept::Lease;
-use super::{ANSWER_MAX, Doubt, REST_MAX, Step, one_by_one};
+use super::idle::Lease;
+use super::{ANSWER_MAX, LastTimeout, REST_MAX, RowOrCount, one_by_one};
 
 /// The time limit of a statement. PostgreSQL ends it before and says why.
 const STATEMENT_MAX: Duration = ANSWER_MAX.saturating_add(REST_MAX);
@@ -18,12 +18,15 @@ const STATEMENT_MAX: Duration = ANSWER_MAX.saturating_add(REST_MAX);
 #[derive(Debug)]
 pub(crate) struct Limited {
     lease: Lease,
-    doubt: Doubt,
+    last_timeout: LastTimeout,
 }
 
 impl Limited {
-    pub(super) fn new(lease: Lease, doubt: Doubt) -> Limited {
-        Limited { lease, doubt }
+    pub(super) fn new(lease: Lease, last_timeout: LastTimeout) -> Limited {
+        Limited {
+            lease,
+            last_timeout,
+        }
     }
 
     /// Runs several statements within the time limit of one.
@@ -36,14 +39,14 @@ impl Limited {
         F: Future<Output = Result<T, E>>,
     {
         let asked = asked(self.lease.connection());
-        self.doubt.within(STATEMENT_MAX, asked).await
+        self.last_timeout.within(STATEMENT_MAX, asked).await
     }
 }
 
 impl<'c> Executor<'c> for &'c mut Limited {
     type Database = Postgres;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<RowOrCount, sqlx::Error>>
     where
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,

@@ -50,22 +50,22 @@ impl Status {
 
 /// A task's place in a list: its time, if the list is in the order of a time, and its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TaskCursor {
     pub at: Option<Timestamp>,
     pub id: Uuid,
 }
 
-impl Place {
-    pub(crate) fn at(at: Timestamp, id: Uuid) -> Place {
-        Place { at: Some(at), id }
+impl TaskCursor {
+    pub(crate) fn at(at: Timestamp, id: Uuid) -> TaskCursor {
+        TaskCursor { at: Some(at), id }
     }
 
-    pub(super) fn of(id: Uuid) -> Place {
-        Place { at: None, id }
+    pub(super) fn of(id: Uuid) -> TaskCursor {
+        TaskCursor { at: None, id }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TaskCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
             Some(at) => write!(f, "{at} {}", self.id),
@@ -74,15 +74,15 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for TaskCursor {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, String> {
+    fn from_str(text: &str) -> Result<TaskCursor, String> {
         let (at, id) = text
             .split_once(' ')
             .map_or((None, text), |(at, id)| (Some(at), id));
         let at = at.map(|at| moment::parse(at).ok_or_else(moment::expected));
-        Ok(Place {
+        Ok(TaskCursor {
             at: at.transpose()?,
             id: id.parse().map_err(|error: uuid::Error| error.to_string())?,
         })
@@ -116,7 +116,7 @@ pub struct TaskFilter {
     pub ended_until: Option<Timestamp>,
     /// Open tasks with a deadline, the earliest first, instead of all in the order of creation.
     pub by_due: bool,
-    pub after: Option<Place>,
+    pub after: Option<TaskCursor>,
     pub limit: i64,
 }
 
@@ -147,13 +147,13 @@ impl TaskFilter {
     }
 
     /// The place of a task in the list.
-    pub fn place(&self, task: &TaskSummary) -> Place {
+    pub fn place(&self, task: &TaskSummary) -> TaskCursor {
         let at = if self.ended() {
             task.ended_at
         } else {
             task.due_at.filter(|_| self.by_due)
         };
-        Place { at, id: task.id }
+        TaskCursor { at, id: task.id }
     }
 
     pub(super) fn ended(&self) -> bool {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{Place, RARE_MAX, TaskFilter, View};
+use super::{RARE_MAX, TaskCursor, TaskFilter, View};
 use crate::StoreError;
 use crate::instances::narrow::worded;
 use crate::pool::Limited;
@@ -244,9 +244,9 @@ pub(super) async fn due(
     connection: &mut Limited,
     tenant: TenantId,
     among: Option<&[Uuid]>,
-    (after, before): (Place, Option<Timestamp>),
+    (after, before): (TaskCursor, Option<Timestamp>),
     most: i64,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<TaskCursor>, StoreError> {
     let after_at = after.at.map(Time);
     if let Some(among) = among {
         let due = sqlx::query!(
@@ -262,7 +262,7 @@ pub(super) async fn due(
             most
         );
         let due = due.fetch_all(connection).await?.into_iter();
-        return Ok(due.map(|row| Place::at(row.at.0, row.id)).collect());
+        return Ok(due.map(|row| TaskCursor::at(row.at.0, row.id)).collect());
     }
     let due = sqlx::query!(
         r#"select d.id as "id!", d.at as "at!: Time" from (
@@ -292,7 +292,7 @@ pub(super) async fn due(
         before.map(Time) as _
     );
     let due = due.fetch_all(connection).await?.into_iter();
-    Ok(due.map(|row| Place::at(row.at.0, row.id)).collect())
+    Ok(due.map(|row| TaskCursor::at(row.at.0, row.id)).collect())
 }
 
 /// The next ended tasks of an owner, the last one first.
@@ -301,9 +301,9 @@ pub(super) async fn ended(
     tenant: TenantId,
     filter: &TaskFilter,
     owner: &str,
-    after: Option<Place>,
+    after: Option<TaskCursor>,
     most: i64,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<TaskCursor>, StoreError> {
     let before = after.and_then(|place| place.at).map(Time);
     let ended = sqlx::query!(
         r#"select id, ended_at as "at!: Time" from task
@@ -320,5 +320,5 @@ pub(super) async fn ended(
         most
     );
     let ended = ended.fetch_all(connection).await?.into_iter();
-    Ok(ended.map(|row| Place::at(row.at.0, row.id)).collect())
+    Ok(ended.map(|row| TaskCursor::at(row.at.0, row.id)).collect())
 }

@@ -7,7 +7,7 @@ use super::Snapshot;
 use crate::StoreError;
 use crate::time::Time;
 use wrkflw_audit::record::Streams;
-use wrkflw_audit::record::rows::{EntryRow, HeadRow, Place, StreamRow};
+use wrkflw_audit::record::rows::{EntryRow, HeadRow, StreamRow, UnhashedColumns};
 use wrkflw_core::audit::{Draft, Entry, Stream, StreamKind};
 use wrkflw_core::ids::{CommandId, TaskId};
 use wrkflw_core::json::Json;
@@ -34,7 +34,7 @@ impl Streams for Snapshot {
         .map_ok(move |row| EntryRow {
             stream: row.stream_id,
             seq: row.seq.cast_unsigned(),
-            place: Place {
+            place: UnhashedColumns {
                 xid: row.xid,
                 pos: row.pos,
                 traceparent: row.traceparent,

@@ -7,7 +7,9 @@ use crate::StoreError;
 use crate::checkpoints::refused::{refused_columns, refused_from};
 use crate::time::Time;
 use wrkflw_audit::record::Leaves;
-use wrkflw_audit::record::rows::{CheckpointRow, EntryOf, LeafRow, Place, Refused};
+use wrkflw_audit::record::rows::{
+    CheckpointRow, EntryOf, LeafRow, RefusedAttemptColumns, UnhashedColumns,
+};
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED};
 
 struct Row {
@@ -26,7 +28,7 @@ struct Row {
 
 impl From<Row> for LeafRow {
     fn from(row: Row) -> LeafRow {
-        let place = row.xid.zip(row.pos).map(|(xid, pos)| Place {
+        let place = row.xid.zip(row.pos).map(|(xid, pos)| UnhashedColumns {
             xid,
             pos,
             traceparent: row.traceparent,
@@ -195,7 +197,7 @@ impl Leaves for Snapshot {
         &mut self,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<Refused>, StoreError> {
+    ) -> Result<Vec<RefusedAttemptColumns>, StoreError> {
         let Some(first) = first_id(after) else {
             return Ok(Vec::new());
         };

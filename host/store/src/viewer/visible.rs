@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::super::StoreError;
-use super::super::tasks::Place;
+use super::super::tasks::TaskCursor;
 use super::super::time::Time;
 use crate::pool::Limited;
 use wrkflw_core::actor::Actor;
@@ -165,9 +165,9 @@ pub(crate) async fn tasks(
 pub(crate) async fn due(
     connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
-    (after, before): (Place, Option<Timestamp>),
+    (after, before): (TaskCursor, Option<Timestamp>),
     most: i64,
-) -> Result<(Vec<Place>, Option<Place>), StoreError> {
+) -> Result<(Vec<TaskCursor>, Option<TaskCursor>), StoreError> {
     let (kinds, ids) = places(actor);
     let rows = sqlx::query_file!(
         "src/viewer/due.sql",
@@ -182,10 +182,10 @@ pub(crate) async fn due(
     );
     let rows = rows.fetch_all(connection).await?;
     let reached = rows.first().and_then(|row| row.reached.as_ref());
-    let reached = reached.map(|at| Place::at(at.0, Uuid::nil()));
+    let reached = reached.map(|at| TaskCursor::at(at.0, Uuid::nil()));
     let due = rows
         .iter()
-        .filter_map(|row| Some(Place::at(row.at.as_ref()?.0, row.id?)));
+        .filter_map(|row| Some(TaskCursor::at(row.at.as_ref()?.0, row.id?)));
     Ok((due.collect(), reached))
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::chain::Chain;
 use super::super::walk::Walk;
-use super::super::{How, Problem, Tally};
+use super::super::{How, Problem, VerifiedCounts};
 use crate::record::rows::{HeadRow, InstanceRow, TaskRow};
 use wrkflw_core::audit::{Stream, StreamKind};
 
@@ -26,7 +26,7 @@ impl<'a> Open<'a> {
     pub(super) async fn end(
         self,
         how: How<'a>,
-        tally: &mut Tally,
+        tally: &mut VerifiedCounts,
     ) -> Option<(Stream, Vec<Problem>)> {
         let mut problems = Vec::new();
         let stream = match self {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::super::Problem;
 use super::super::definitions::{VERSION, exported, published};
 use super::super::rows::Expected;
-use super::super::tree::Found;
+use super::super::tree::LocatedProblem;
 use crate::record::rows::{Columns, RecordedVersion};
 use wrkflw_core::audit::{Entry, StreamKind};
 
@@ -46,7 +46,7 @@ impl Versions {
     }
 
     /// Reports the versions that no entry published.
-    pub(super) fn end(&self, found: &mut Vec<Found>) {
+    pub(super) fn end(&self, found: &mut Vec<LocatedProblem>) {
         let mut problems = Vec::new();
         Expected::new(&VERSION).hold(self.0.values(), &mut problems);
         let kind = StreamKind::Definition.name();

@@ -16,7 +16,7 @@ use crate::cli::serve::not_migrated;
 use crate::cli::{Environment, beside, block_on};
 use crate::config::DatabaseArgs;
 use wrkflw_audit::export::Exporter;
-use wrkflw_audit::export::line::Line;
+use wrkflw_audit::export::line::ExportLine;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_runtime::clock::{self, Clock};
 use wrkflw_store::pools::Readiness;
@@ -93,8 +93,11 @@ fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> 
             None => File::options().write(true).open(&args.out),
         };
         let (mut file, mut entries) = (BufWriter::new(file.with_context(named)?), 0_u64);
-        let write = |line: &Line| {
-            entries += u64::from(matches!(line, Line::Entry(_) | Line::Refused(_)));
+        let write = |line: &ExportLine| {
+            entries += u64::from(matches!(
+                line,
+                ExportLine::Entry(_) | ExportLine::Refused(_)
+            ));
             serde_json::to_writer(&mut file, line)?;
             file.write_all(b"\n")
         };

@@ -19,7 +19,7 @@ use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::replay::Replayer;
 use wrkflw_audit::seal::SealKeys;
-use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_audit::verify::{Finding, How, VerifiedCounts, Verifier};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_engine::replay::Sandboxed;
 use wrkflw_sandbox::Sandbox;
@@ -125,7 +125,7 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
 
 /// Fails if the file should be an export of a whole tenant, but has only a part of it. A part without findings does not
 /// prove anything about the missing rest.
-fn of_whole(args: &VerifyArgs, tally: Tally) -> Result<()> {
+fn of_whole(args: &VerifyArgs, tally: VerifiedCounts) -> Result<()> {
     match &args.which.tenant {
         Some(tenant) if tally.parts > 0 => {
             let message = format!(
@@ -141,7 +141,7 @@ fn of_whole(args: &VerifyArgs, tally: Tally) -> Result<()> {
 /// The verified parts, and the evidence used.
 #[derive(Clone, Copy)]
 struct Verified {
-    tally: Tally,
+    tally: VerifiedCounts,
     replayed: bool,
     sealed: bool,
 }
@@ -325,7 +325,7 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
 }
 
 /// The parts that the file lacks.
-fn closing_of_file(tally: Tally) -> Vec<String> {
+fn closing_of_file(tally: VerifiedCounts) -> Vec<String> {
     let are = |count| if count == 1 { "is" } else { "are" };
     let entries = counted(tally.uncovered, "entry");
     let mut lines = vec![format!(

@@ -45,11 +45,11 @@ pub(in crate::cli) struct ExportArgs {
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Entry>,
-    page: Next,
+    page: PageCursor,
 }
 
 #[derive(Deserialize)]
-struct Next {
+struct PageCursor {
     next: Option<String>,
 }
 

@@ -63,14 +63,14 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// How many scenarios passed, and why the others failed.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ScenarioResults {
     pub(super) passed: usize,
     pub(super) failures: Vec<String>,
     /// Why components cannot be published with a config: told once.
     refused: Vec<String>,
 }
 
-impl Tally {
+impl ScenarioResults {
     /// Fails if a scenario did.
     pub(super) fn check(self) -> Result<usize> {
         if self.failures.is_empty() {
@@ -166,8 +166,8 @@ impl Subject {
     }
 
     /// Runs the scenarios, with one line for each.
-    pub(super) fn run(&mut self, files: &[PathBuf], output: Output) -> Tally {
-        let mut tally = Tally::default();
+    pub(super) fn run(&mut self, files: &[PathBuf], output: Output) -> ScenarioResults {
+        let mut tally = ScenarioResults::default();
         for path in files {
             let began = Instant::now();
             let (name, result) = self.one(path);

@@ -13,7 +13,7 @@ use anyhow::Result;
 use tokio::process::Command;
 
 use super::START_SECONDS_MAX;
-use super::place::{Place, SOCKET_NAME};
+use super::folders::{SOCKET_NAME, ServerFolders};
 use crate::cli::home::remove;
 
 /// The pause between looks at a server that starts or stops.
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Waits until a server has started or stopped, because it refuses clients meanwhile. If that takes longer than a start may take, the
 /// caller handles it.
-pub(super) async fn settled(place: &Place) {
+pub(super) async fn settled(place: &ServerFolders) {
     let limit = Duration::from_secs(START_SECONDS_MAX.into());
     let settling = async {
         while is_changing(place) {
@@ -32,19 +32,19 @@ pub(super) async fn settled(place: &Place) {
 }
 
 /// A server writes its state into the eighth line of its pid file.
-fn is_changing(place: &Place) -> bool {
+fn is_changing(place: &ServerFolders) -> bool {
     let text = fs::read_to_string(pid_file(place)).unwrap_or_default();
     let state = text.lines().nth(7).unwrap_or_default().trim();
     matches!(state, "starting" | "stopping") && answers(place)
 }
 
 /// Whether a running server of this cluster accepts connections, so that it can be taken over.
-pub(super) fn answers(place: &Place) -> bool {
+pub(super) fn answers(place: &ServerFolders) -> bool {
     pid_file(place).exists() && UnixStream::connect(place.socket()).is_ok()
 }
 
 /// Removes the pid files of a server that has certainly ended.
-pub(super) async fn clear(place: &Place) -> Result<()> {
+pub(super) async fn clear(place: &ServerFolders) -> Result<()> {
     let path = pid_file(place);
     let Ok(text) = fs::read_to_string(&path) else {
         return Ok(());
@@ -86,6 +86,6 @@ pub(super) async fn process(pid: &str) -> Option<String> {
     Some(process).filter(|process| !process.is_empty())
 }
 
-fn pid_file(place: &Place) -> PathBuf {
+fn pid_file(place: &ServerFolders) -> PathBuf {
     place.data().join("postmaster.pid")
 }

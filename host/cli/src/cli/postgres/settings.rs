@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::account::Account;
-use super::place::Place;
+use super::folders::ServerFolders;
 
 /// Writes the file. It is written at every start, because the socket's folder changes when the project is moved.
 ///
 /// Only persistent data must survive a power failure.
-pub(super) fn write(place: &Place, account: Account) -> Result<()> {
+pub(super) fn write(place: &ServerFolders, account: Account) -> Result<()> {
     let durable = if place.is_ephemeral() { "off" } else { "on" };
     let settings = format!(
         "listen_addresses = ''\n\

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::folders::{DATA, FRESH};
 use super::leftover::process;
-use super::place::{DATA, FRESH};
 use super::settings::quoted;
 use super::{
-    Account, Managed, Place, Programs, end, percent_encoded, programs, start, start_ephemeral,
-    start_in,
+    Account, Managed, Programs, ServerFolders, end, percent_encoded, programs, start,
+    start_ephemeral, start_in,
 };
 
 /// A folder that is removed after its test.
@@ -223,7 +223,7 @@ async fn an_ephemeral_server_takes_its_folder_with_it() {
 async fn a_first_start_that_is_broken_off_takes_its_folder_with_it() {
     let account = Account::of_server(Path::new(DATA)).await.unwrap();
     let programs = Programs::find(None).await.unwrap();
-    let place = Place::ephemeral(&account).unwrap();
+    let place = ServerFolders::ephemeral(&account).unwrap();
     let (home, fresh) = (place.home().to_owned(), place.home().join(FRESH));
     tokio::select! {
         _ = start_in(place, account, programs) => panic!("it is not broken off"),
@@ -241,7 +241,7 @@ async fn a_start_that_is_broken_off_leaves_no_server_behind() {
     let begun = data.join("postmaster.opts");
     fs::remove_file(&begun).unwrap();
     let account = Account::of_server(&data).await.unwrap();
-    let place = Place::kept(&folder.0, &account).await.unwrap();
+    let place = ServerFolders::kept(&folder.0, &account).await.unwrap();
     let programs = programs(&place).await.unwrap();
     // Polled once: its server has been told to start, and has no pid file yet.
     tokio::select! {
@@ -256,7 +256,7 @@ async fn a_start_that_is_broken_off_leaves_no_server_behind() {
 #[tokio::test]
 async fn a_folder_that_a_removed_release_left_is_removed() {
     let account = Account::of_server(Path::new(DATA)).await.unwrap();
-    let place = Place::ephemeral(&account).unwrap();
+    let place = ServerFolders::ephemeral(&account).unwrap();
     let home = place.home().to_owned();
     fs::create_dir(place.data()).unwrap();
     fs::write(place.data().join("PG_VERSION"), "8\n").unwrap();

@@ -59,7 +59,7 @@ pub(in crate::cli) struct ListenArgs {
 }
 
 /// An event, or why a request was refused.
-type Told = Result<Value, String>;
+type ReceivedEvent = Result<Value, String>;
 
 pub(in crate::cli) fn run(args: &ListenArgs, output: Output) -> Result<()> {
     let file = args.secret_file.display();
@@ -81,7 +81,7 @@ async fn listen(args: &ListenArgs, secret: Arc<[u8]>, output: Output) -> Result<
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
     let listener = listener.with_context(|| format!("port {} is not free", args.port))?;
     output.hint(&format!("listening on http://{}/", listener.local_addr()?));
-    let (told, mut events) = mpsc::channel::<Told>(CONNECTIONS_MAX);
+    let (told, mut events) = mpsc::channel::<ReceivedEvent>(CONNECTIONS_MAX);
     let (places, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), JoinSet::new());
     let mut left = args.limit.unwrap_or(u64::MAX);
     while left > 0 {
@@ -123,7 +123,7 @@ async fn accept(
 async fn serve(
     stream: TcpStream,
     secret: Arc<[u8]>,
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<ReceivedEvent>,
     now: fn() -> i64,
     _place: OwnedSemaphorePermit,
 ) {
@@ -210,7 +210,7 @@ mod tests {
     const SIGNATURE: &str = "v1,KSgv0SSgWzG5LPnm9tfWJRfBlWqAqHz+OlObgspQi/g=";
 
     /// The first line of the response, and the received event.
-    async fn answered(request: String, now: fn() -> i64) -> (String, Told) {
+    async fn answered(request: String, now: fn() -> i64) -> (String, ReceivedEvent) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .expect("a port");

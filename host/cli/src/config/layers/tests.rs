@@ -34,7 +34,7 @@ fn read(arguments: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Se
         )
         .mut_args(|arg| arg.env(clap::builder::Resettable::Reset))
         .mut_arg("kafka_topic", |arg| arg.env("WRKFLW_KAFKA_TOPIC"));
-    let result = told(
+    let result = resolve(
         command,
         &Sources {
             arguments,
@@ -43,8 +43,10 @@ fn read(arguments: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Se
     );
     std::fs::remove_dir_all(&folder).expect("our folder");
     match result {
-        Ok(told) if !told.unknown.is_empty() => Err(told.unknown.join("; ")),
-        Ok(told) => Ok(Settings::from_arg_matches(&told.matches).expect("matches of the settings")),
+        Ok(resolved) if !resolved.unknown.is_empty() => Err(resolved.unknown.join("; ")),
+        Ok(resolved) => {
+            Ok(Settings::from_arg_matches(&resolved.matches).expect("matches of the settings"))
+        }
         Err(LayerError::Settings(error)) => Err(error.0),
         Err(LayerError::Clap(error)) => Err(error.to_string()),
     }
@@ -115,7 +117,7 @@ fn a_file_that_is_named_and_cannot_be_read_is_an_error() {
         arguments: ["serve", "--config", "/nowhere"].map(Into::into).to_vec(),
         variables: BTreeMap::new(),
     };
-    match told(command, &sources) {
+    match resolve(command, &sources) {
         Err(LayerError::Settings(error)) => assert!(error.0.contains("/nowhere"), "{error}"),
         other => panic!("{other:?}"),
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::Place;
+use crate::program::TestFolder;
 
 const TOLD: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -26,7 +26,7 @@ const CALENDAR: &str =
     clippy::disallowed_methods,
     reason = "a developer asks for the file by the environment"
 )]
-pub(super) fn tells_what_rust_tells(place: &Place, key: &str) {
+pub(super) fn tells_what_rust_tells(place: &TestFolder, key: &str) {
     let told = told(place, key);
     let updates = std::env::var("UPDATE").is_ok_and(|update| update == "1");
     if updates && key == FOLDER_IN_RUST {
@@ -50,7 +50,7 @@ pub(super) fn tells_what_rust_tells(place: &Place, key: &str) {
 
 #[test]
 fn rust_gives_the_recorded_answers() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     place.data(&format!("plugin new {FOLDER_IN_RUST} --language rust"));
     let folder = place.folder.join(FOLDER_IN_RUST);
@@ -63,7 +63,7 @@ fn rust_gives_the_recorded_answers() {
 
 /// The component of the template contains the names of functions. The runtime of Rust reports an index out of range; the message
 /// names the innermost function of the author.
-fn a_panic_names_its_function(place: &Place, source: &Path) {
+fn a_panic_names_its_function(place: &TestFolder, source: &Path) {
     let guards = "fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {";
     let failing =
         "        if event.trigger == More {\n            _ = seventh(&facts.data.name);\n        }";
@@ -82,7 +82,7 @@ fn a_panic_names_its_function(place: &Place, source: &Path) {
     assert!(failed.stderr.contains(&named), "{}", failed.stderr);
 }
 
-fn told(place: &Place, key: &str) -> Value {
+fn told(place: &TestFolder, key: &str) -> Value {
     place.data(&format!("calendar set office {CALENDAR}"));
     // By force, because the host has no service `shop`.
     let published = place.data_in(key, "definition publish --activate --force");
@@ -134,7 +134,7 @@ fn told(place: &Place, key: &str) -> Value {
 }
 
 /// The answers of flow logic about this instance.
-fn answers(place: &Place, about: &str) -> Vec<Value> {
+fn answers(place: &TestFolder, about: &str) -> Vec<Value> {
     let audit = place.data(&format!("instance audit {about} --limit 100 --as admin"));
     let entries = audit["data"].as_array().expect("a list").iter();
     let evaluations = entries.filter_map(|entry| entry["evidence"]["evaluations"].as_array());
@@ -153,7 +153,7 @@ pub(super) fn without_call(source: &str) -> Option<String> {
 
 /// The default service has the name of the state. It gets the text of the instance's data, because a JSON parser may have rounded
 /// its numbers.
-pub(super) fn asks_with_all_digits(place: &Place, key: &str) {
+pub(super) fn asks_with_all_digits(place: &TestFolder, key: &str) {
     const AMOUNT: &str = r#""amount":12345678901234567890.5"#;
     place.data_in(key, "definition publish --activate --force");
     let about = format!("case/digits-{key}");
@@ -175,7 +175,7 @@ pub(super) fn asks_with_all_digits(place: &Place, key: &str) {
     assert!(answers.iter().any(is_asked), "{key}: {answers:?}");
 }
 
-fn refusal(place: &Place, key: &str, person: &str, name: &str) -> Value {
+fn refusal(place: &TestFolder, key: &str, person: &str, name: &str) -> Value {
     let data = format!(r#"{{"name":"{name}"}}"#);
     let line = format!("instance start {key} --entity case/{name} --data {data} --as {person}");
     super::answer(place, &line)

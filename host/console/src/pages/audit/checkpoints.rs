@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::api::with_query;
 use crate::language::Words;
-use crate::list::{Asked, Cell, Listing, Paged, Table};
+use crate::list::{Cell, ListQuery, Listing, Paged, Table};
 use crate::session::{Answer, Visitor};
 use crate::shell::page;
 
@@ -29,9 +29,9 @@ struct Checkpoint {
     status: String,
 }
 
-pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn show(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let parameters = [("limit", PAGE_ROWS), ("after", asked.after.as_str())];
+    let parameters = [("limit", PAGE_ROWS), ("after", query.after.as_str())];
     let path = with_query("/v1/checkpoints", &parameters);
     let found: Paged<Checkpoint> = visitor.get(&path).await?;
     let heading = w.t("checkpoints").into_owned();
@@ -50,7 +50,7 @@ pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
         tabs: super::tabs(&visitor, "checkpoints"),
         ..Listing::new(&visitor, "audit", heading, table).await
     };
-    let listing = listing.paged(ADDRESS, &[], &asked, found.page.next.as_ref());
+    let listing = listing.paged(ADDRESS, &[], &query, found.page.next.as_ref());
     Ok(page(StatusCode::OK, &listing))
 }
 

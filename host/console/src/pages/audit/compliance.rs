@@ -16,7 +16,7 @@ use crate::zone;
 /// The query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct ComplianceQuery {
     #[serde(rename = "definitionKey")]
     definition: String,
     /// Days, in the zone of the reader.
@@ -32,7 +32,7 @@ struct Report {
     self_approvals: u64,
     findings: Vec<Finding>,
     refused_attempts: u64,
-    refused: Vec<Attempt>,
+    refused: Vec<RefusedAttemptRow>,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct Finding {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attempt {
+struct RefusedAttemptRow {
     occurred_at: Timestamp,
     actor: String,
     action: String,
@@ -63,7 +63,7 @@ struct Attempt {
 struct Page {
     shell: Shell,
     tabs: Vec<Link>,
-    asked: Asked,
+    query: ComplianceQuery,
     refusal: Option<Trouble>,
     facts: Vec<(String, String)>,
     /// Whether the report has self-approvals. None if the API refused the query.
@@ -72,12 +72,12 @@ struct Page {
     refused: Table,
 }
 
-pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn show(Query(query): Query<ComplianceQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let day = |text: &str| zone::day(text, w.zone());
-    let (from, until) = (day(&asked.from), day(&asked.until));
+    let (from, until) = (day(&query.from), day(&query.until));
     let parameters = [
-        ("definitionKey", asked.definition.trim()),
+        ("definitionKey", query.definition.trim()),
         ("from", from.as_str()),
         ("until", &until),
     ];
@@ -95,7 +95,7 @@ pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
     let template = Page {
         shell: Shell::of(&visitor, "audit", heading).await,
         tabs: super::tabs(&visitor, "compliance"),
-        asked,
+        query,
         refusal,
         is_broken: report.as_ref().map(|report| report.self_approvals > 0),
         facts: report.as_ref().map_or_else(Vec::new, |report| {
@@ -148,7 +148,7 @@ fn findings(visitor: &Visitor, report: Option<&Report>) -> Table {
 
 fn attempts(visitor: &Visitor, report: Option<&Report>) -> Table {
     let w = visitor.w;
-    let row = |one: &Attempt| {
+    let row = |one: &RefusedAttemptRow| {
         let about = match (one.instance_id, one.task_id) {
             (Some(id), _) => Some(instance(visitor, id)),
             // For a command on a task, the API returns only the id of the task.

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Asked;
+use super::AuditPageQuery;
 use crate::Console;
 use crate::api::Trouble;
 use crate::list::Paged;
@@ -26,7 +26,7 @@ const PAGE_ROWS: usize = 100;
 struct Export {
     console: Console,
     visitor: Visitor,
-    asked: Asked,
+    query: AuditPageQuery,
     /// The position behind the entries so far. None: the file has ended.
     after: Option<String>,
     /// The page that comes next, if it was read already.
@@ -37,21 +37,21 @@ struct Export {
 
 pub(super) async fn file(
     State(console): State<Console>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<AuditPageQuery>,
     visitor: Visitor,
 ) -> Answer {
     let session = visitor.session.clone();
     let mut export = Export {
         console: console.clone(),
-        after: Some(asked.after.clone()),
+        after: Some(query.after.clone()),
         visitor,
-        asked,
+        query,
         ahead: None,
         entries: 0,
         pages: 0,
     };
     // The first page is read before the answer begins, so that a refusal becomes a page and not a broken file.
-    let first = export.page(&export.asked.after).await;
+    let first = export.page(&export.query.after).await;
     export.ahead = Some(first.map_err(|trouble| export.visitor.halt(&trouble))?);
     let lines = futures_util::stream::unfold(export, async |mut export| {
         let part = export.part().await?;
@@ -73,7 +73,7 @@ pub(super) async fn file(
 impl Export {
     async fn page(&self, after: &str) -> Result<Paged<Box<RawValue>>, Trouble> {
         let rows = PAGE_ROWS.to_string();
-        let path = self.asked.path("occurredAt", &rows, after, self.visitor.w);
+        let path = self.query.path("occurredAt", &rows, after, self.visitor.w);
         self.visitor.api.get(&path).await
     }
 
@@ -104,7 +104,7 @@ impl Export {
                 self.after = Some(next);
             }
             next => {
-                let next = next.map(|after| self.asked.address(ADDRESS, &after));
+                let next = next.map(|after| self.query.address(ADDRESS, &after));
                 lines.push_str(&json!({ "next": next }).to_string());
                 lines.push('\n');
             }

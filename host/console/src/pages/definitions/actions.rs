@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::version::{Asked, Read, after, read, render};
+use super::version::{Read, VersionQuery, after, read, render};
 use super::{Version, address};
 use crate::api::segment;
 use crate::confirm::Confirm;
@@ -80,7 +80,7 @@ pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
 
 /// The answer of a dry run of an activation.
 #[derive(Deserialize)]
-struct Tried {
+struct ActivationDryRun {
     changed: bool,
     effects: Effects,
 }
@@ -135,10 +135,14 @@ impl Effects {
 async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
     let version = &read.version;
     let path = path(version, "activate?dryRun=true");
-    match visitor.api.post::<Tried>(&path, &json!({}), None).await {
-        Ok(tried) if tried.changed => Confirm {
-            effects: tried.effects.told(version, visitor.w),
-            may_force: !tried.effects.unknown.is_empty(),
+    match visitor
+        .api
+        .post::<ActivationDryRun>(&path, &json!({}), None)
+        .await
+    {
+        Ok(dry_run) if dry_run.changed => Confirm {
+            effects: dry_run.effects.told(version, visitor.w),
+            may_force: !dry_run.effects.unknown.is_empty(),
             ..form
         },
         Ok(_) => Confirm {
@@ -219,11 +223,11 @@ pub(super) async fn act(
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
-            let asked = Asked {
+            let query = VersionQuery {
                 action,
-                ..Asked::default()
+                ..VersionQuery::default()
             };
-            render(&visitor, read, &asked, Some(confirm), trouble.status()).await
+            render(&visitor, read, &query, Some(confirm), trouble.status()).await
         }
     }
 }

@@ -42,19 +42,19 @@ struct Trial {
     done: usize,
     refused: usize,
     failed: usize,
-    sample: Vec<Tried>,
+    sample: Vec<InstanceTrialResult>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tried {
+struct InstanceTrialResult {
     instance_id: Uuid,
     result: String,
     detail: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Begun {
+struct StartedMigration {
     id: Uuid,
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn act(
     let answer = if form::is_confirmed(&fields, &body) {
         let begun = visitor
             .api
-            .post::<Begun>("/v1/migrations", &body, form::key(&fields))
+            .post::<StartedMigration>("/v1/migrations", &body, form::key(&fields))
             .await;
         match begun {
             Ok(begun) => {

@@ -30,7 +30,7 @@ const FIELDS_MAX: usize = 8;
 /// The parameters of the address.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct UploadQuery {
     key: String,
     /// The version whose component and config the form begins with.
     from: String,
@@ -64,17 +64,17 @@ struct Form {
     component: Bytes,
 }
 
-pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn show(Query(query): Query<UploadQuery>, visitor: Visitor) -> Answer {
     visitor.require(PERMISSION).await?;
     let mut config = String::new();
-    if let Ok(version) = asked.from.parse::<u32>() {
-        let path = format!("/v1/definitions/{}/versions/{version}", segment(&asked.key));
+    if let Ok(version) = query.from.parse::<u32>() {
+        let path = format!("/v1/definitions/{}/versions/{version}", segment(&query.key));
         let detail: Detail = visitor.get(&path).await?;
         config = pretty(&detail.config);
     }
     let fields = [
-        ("key", asked.key),
-        ("componentVersion", asked.from),
+        ("key", query.key),
+        ("componentVersion", query.from),
         ("config", config),
     ];
     let fields = fields.map(|(name, value)| (name.to_owned(), value));

@@ -24,7 +24,7 @@ use crate::shell::{Shell, page};
 /// The parameters in the address of a version.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct VersionQuery {
     /// The version to compare with. Default: the active one, or else the one before.
     pub(super) against: String,
     /// The chosen action.
@@ -72,7 +72,7 @@ struct Page {
     shell: Shell,
     trail: Vec<Link>,
     title: String,
-    standing: (String, &'static str),
+    status: (String, &'static str),
     about: String,
     /// Why it was published.
     note: Option<String>,
@@ -143,19 +143,19 @@ pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<R
 
 pub(super) async fn show(
     Path((key, version)): Path<(String, u32)>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<VersionQuery>,
     visitor: Visitor,
 ) -> Answer {
     let read = read(&visitor, &key, version).await?;
-    let confirm = actions::asked(&visitor, &read, &asked.action).await;
-    render(&visitor, read, &asked, confirm, StatusCode::OK).await
+    let confirm = actions::asked(&visitor, &read, &query.action).await;
+    render(&visitor, read, &query, confirm, StatusCode::OK).await
 }
 
 /// The page, with a form if an action is chosen.
 pub(super) async fn render(
     visitor: &Visitor,
     read: Read,
-    asked: &Asked,
+    query: &VersionQuery,
     confirm: Option<Confirm>,
     status: StatusCode,
 ) -> Answer {
@@ -164,7 +164,7 @@ pub(super) async fn render(
     let number = |number: u32| w.with("version-number", "number", &number.to_string());
     let names = authors(visitor, std::slice::from_ref(version)).await;
     let title = format!("{} · {}", version.title(), number(version.version));
-    let chosen = chosen(&read, asked);
+    let chosen = chosen(&read, query);
     let others = read.overview.versions.iter();
     let others = others.filter(|one| one.version != version.version);
     let published = [
@@ -180,7 +180,7 @@ pub(super) async fn render(
                 version.key.as_str(),
             ),
         ],
-        standing: version.standing(w),
+        status: version.status(w),
         about: w.say("version-published", &published),
         note: version.note.clone(),
         description: read.graph["description"]
@@ -190,21 +190,21 @@ pub(super) async fn render(
         facts: facts::of(w, version, &read.graph),
         actions: actions::buttons(visitor, &read),
         more: more(visitor, &read),
-        done: match asked.done.as_str() {
+        done: match query.done.as_str() {
             "" => None,
             done => w
                 .known(&format!("action-done-{done}"))
                 .map(std::borrow::Cow::into_owned),
         },
-        undo: actions::undo(visitor, &read, &asked.done, asked.before.parse().ok()),
+        undo: actions::undo(visitor, &read, &query.done, query.before.parse().ok()),
         confirm,
-        drawing: drawing(visitor, &read, asked).await,
+        drawing: drawing(visitor, &read, query).await,
         states: states(&read.graph),
         here: version.address(),
         others: others
             .map(|one| Other {
                 number: one.version,
-                name: format!("{} · {}", number(one.version), one.standing(w).0),
+                name: format!("{} · {}", number(one.version), one.status(w).0),
                 is_chosen: Some(one.version) == chosen,
             })
             .collect(),
@@ -219,16 +219,16 @@ pub(super) async fn render(
 }
 
 /// The drawing, whose states lead to their descriptions below it.
-async fn drawing(visitor: &Visitor, read: &Read, asked: &Asked) -> Drawing {
+async fn drawing(visitor: &Visitor, read: &Read, query: &VersionQuery) -> Drawing {
     let version = &read.version;
     let path = format!("{}/diagram.svg", path(&version.key, version.version));
     let way = |name: &str| Some(format!("#{}", anchor(name)));
     let page = |size: &str| {
-        let parameters = [("against", asked.against.as_str()), ("zoom", size)];
+        let parameters = [("against", query.against.as_str()), ("zoom", size)];
         with_query(&version.address(), &parameters)
     };
     let file = format!("{}/diagram.svg", version.address());
-    Drawing::of(visitor, &path, file, &asked.zoom, page, way).await
+    Drawing::of(visitor, &path, file, &query.zoom, page, way).await
 }
 
 fn listed<'a>(graph: &'a Value, what: &str) -> impl Iterator<Item = &'a Value> {
@@ -283,7 +283,7 @@ fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
 }
 
 /// The version to compare with. None if there is no other.
-fn chosen(read: &Read, asked: &Asked) -> Option<u32> {
+fn chosen(read: &Read, query: &VersionQuery) -> Option<u32> {
     let own = read.version.version;
     let versions = || {
         read.overview
@@ -291,7 +291,7 @@ fn chosen(read: &Read, asked: &Asked) -> Option<u32> {
             .iter()
             .filter(|one| one.version != own)
     };
-    let wanted: Option<u32> = asked.against.parse().ok();
+    let wanted: Option<u32> = query.against.parse().ok();
     let wanted = wanted.filter(|number| *number != own);
     let active = read.overview.active.as_ref();
     let active = active.filter(|one| one.version != own);

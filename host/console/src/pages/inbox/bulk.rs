@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::asked::Asked;
+use super::query::InboxQuery;
 use crate::api::Trouble;
 use crate::data::Outcome;
 use crate::form;
@@ -70,16 +70,16 @@ struct OneResult {
 
 /// A task as the page names it.
 #[derive(Clone)]
-struct Named {
+struct BulkTask {
     id: Uuid,
     instance: Option<Uuid>,
     title: String,
 }
 
-impl Named {
+impl BulkTask {
     /// A task that is shown by its id.
-    fn unknown(id: Uuid) -> Named {
-        Named {
+    fn unknown(id: Uuid) -> BulkTask {
+        BulkTask {
             id,
             instance: None,
             title: id.to_string(),
@@ -101,7 +101,7 @@ struct Group {
     /// Empty for those that are done.
     reason: String,
     count: String,
-    tasks: Vec<Named>,
+    tasks: Vec<BulkTask>,
 }
 
 #[derive(Template)]
@@ -113,7 +113,7 @@ struct Page {
     /// Back to the inbox.
     back: String,
     parameters: Vec<(&'static str, String)>,
-    tasks: Vec<Named>,
+    tasks: Vec<BulkTask>,
     /// The message if more tasks match than are handled at once.
     more: Option<String>,
     choices: Vec<Choice>,
@@ -131,23 +131,23 @@ struct Page {
 
 /// The tasks that a form names, and whether more match.
 struct Chosen {
-    tasks: Vec<Named>,
+    tasks: Vec<BulkTask>,
     outcomes: Vec<(Outcome, usize)>,
     is_more: bool,
 }
 
 pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
-    let mut asked = Asked::of(&fields);
+    let mut query = InboxQuery::of(&fields);
     if takes_all(&fields) {
         // The list of all matching tasks begins at the first one, here and in the next forms.
-        asked.after.clear();
+        query.after.clear();
     }
     let given = fields.get("action");
     let action = ACTIONS.into_iter().find(|action| *action == given);
     let action = action.unwrap_or(ACTIONS[0]);
-    let chosen = chosen(&visitor, &asked, &fields).await?;
+    let chosen = chosen(&visitor, &query, &fields).await?;
     let body = body(action, &chosen.tasks, &fields);
-    let mut shown = Page::of(&visitor, &asked, action, &chosen, &fields).await;
+    let mut shown = Page::of(&visitor, &query, action, &chosen, &fields).await;
     // A decision needs a chosen outcome first.
     let is_ready =
         !chosen.tasks.is_empty() && (action != "decide" || !fields.get("outcome").is_empty());
@@ -173,7 +173,7 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
     Ok(page(status, &shown))
 }
 
-fn body(action: &str, tasks: &[Named], fields: &Fields) -> Value {
+fn body(action: &str, tasks: &[BulkTask], fields: &Fields) -> Value {
     let ids: Vec<_> = tasks.iter().map(|task| task.id).collect();
     let mut body = json!({ "action": action, "taskIds": ids });
     if action == "decide" {
@@ -192,14 +192,14 @@ fn takes_all(fields: &Fields) -> bool {
 }
 
 /// The selected tasks, or the first matching ones. A form that was shown once names all of its tasks.
-async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Chosen, Halt> {
+async fn chosen(visitor: &Visitor, query: &InboxQuery, fields: &Fields) -> Result<Chosen, Halt> {
     let is_all = takes_all(fields);
     let most = TASKS_MAX.to_string();
     let list = |after: &str| {
         let further = [("limit", most.as_str()), ("after", after)];
-        asked.list(asked.view(), &further, visitor.w.zone())
+        query.list(query.view(), &further, visitor.w.zone())
     };
-    let listed: Paged<Task> = visitor.page_with_rows(&asked.after, list).await?;
+    let listed: Paged<Task> = visitor.page_with_rows(&query.after, list).await?;
     let mut ids: Vec<Uuid> = Vec::new();
     if is_all {
         ids.extend(listed.data.iter().map(|task| task.id));
@@ -224,7 +224,7 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
             tasks.push(if looked_up <= LOOKED_UP_MAX {
                 alone(visitor, id).await
             } else {
-                Named::unknown(id)
+                BulkTask::unknown(id)
             });
             continue;
         };
@@ -238,7 +238,7 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
             }
         }
         let entity = format!("{} {}", task.entity_type, task.entity_id);
-        tasks.push(Named {
+        tasks.push(BulkTask {
             id,
             instance: Some(task.instance_id),
             title: task.instance_title.unwrap_or(entity),
@@ -252,13 +252,13 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
 }
 
 /// A task that is no longer in the list, because somebody else has claimed or decided it.
-async fn alone(visitor: &Visitor, id: Uuid) -> Named {
+async fn alone(visitor: &Visitor, id: Uuid) -> BulkTask {
     let found = visitor.api.get::<Alone>(&format!("/v1/tasks/{id}")).await;
     let Ok(Alone { instance }) = found else {
-        return Named::unknown(id);
+        return BulkTask::unknown(id);
     };
     let entity = || format!("{} {}", instance.entity_type, instance.entity_id);
-    Named {
+    BulkTask {
         id,
         instance: Some(instance.id),
         title: instance.title.unwrap_or_else(entity),
@@ -268,7 +268,7 @@ async fn alone(visitor: &Visitor, id: Uuid) -> Named {
 impl Page {
     async fn of(
         visitor: &Visitor,
-        asked: &Asked,
+        query: &InboxQuery,
         action: &'static str,
         chosen: &Chosen,
         fields: &Fields,
@@ -297,8 +297,8 @@ impl Page {
             shell: Shell::of(visitor, "inbox", heading.clone()).await,
             heading,
             action,
-            back: asked.address(asked.view(), &asked.after),
-            parameters: asked.parameters(asked.view(), &asked.after),
+            back: query.address(query.view(), &query.after),
+            parameters: query.parameters(query.view(), &query.after),
             tasks: chosen.tasks.clone(),
             more: chosen.is_more.then(|| w.n("bulk-more", TASKS_MAX)),
             choices,

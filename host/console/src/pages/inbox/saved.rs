@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::asked::Asked;
+use super::query::InboxQuery;
 use crate::posted::Posted;
 use crate::session::{Answer, Visitor};
 use wrkflw_runtime::clock;
@@ -26,14 +26,14 @@ struct SavedViews {
 }
 
 impl SavedView {
-    pub(super) fn asked(&self) -> Asked {
-        Asked::parse(&self.query)
+    pub(super) fn inbox(&self) -> InboxQuery {
+        InboxQuery::parse(&self.query)
     }
 
     /// The address of its first page.
     pub(super) fn address(&self) -> String {
-        let asked = self.asked();
-        asked.address(asked.view(), "")
+        let query = self.inbox();
+        query.address(query.view(), "")
     }
 }
 
@@ -54,8 +54,8 @@ pub(super) struct Keep {
 
 /// Keeps, renames or deletes a view. A refusal is shown in the inbox, with the typed name.
 pub(super) async fn keep(Posted { visitor, fields }: Posted) -> Answer {
-    let asked = Asked::of(&fields);
-    let address = asked.address(asked.view(), "");
+    let query = InboxQuery::of(&fields);
+    let address = query.address(query.view(), "");
     let id = Uuid::parse_str(fields.get("id")).ok();
     let path = |id: Uuid| format!("/v1/me/views/{id}");
     if let (Some(id), "delete") = (id, fields.get("step")) {
@@ -69,11 +69,11 @@ pub(super) async fn keep(Posted { visitor, fields }: Posted) -> Answer {
     }
     let name = fields.get("name").trim();
     let body = json!({
-        "name": name, "query": asked.query(asked.view()), "default": !fields.get("default").is_empty(),
+        "name": name, "query": query.query_string(query.view()), "default": !fields.get("default").is_empty(),
     });
     let path = path(id.unwrap_or_else(clock::new_id));
     match visitor.api.put::<Value>(&path, &body).await {
         Ok(_) => Ok(Redirect::to(&address).into_response()),
-        Err(trouble) => super::refused(&visitor, asked, name, &trouble).await,
+        Err(trouble) => super::refused(&visitor, query, name, &trouble).await,
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_core::json::Node;
 
-use super::{Asked, Read, banner, draft, queue};
+use super::{InstancePageQuery, Read, banner, draft, queue};
 use crate::api::{Trouble, segment};
 use crate::data::{Action, Done, Outcome, TaskDetail};
 use crate::fields;
@@ -142,15 +142,19 @@ fn own_schema(action: &str, is_of_task: bool, w: Words) -> Option<Value> {
 }
 
 /// The chosen action and its input. None if the instance no longer has the action.
-async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<Shape>, Halt> {
+async fn shape(
+    visitor: &Visitor,
+    read: &Read,
+    query: &InstancePageQuery,
+) -> Result<Option<Shape>, Halt> {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let mut actions = read.actions.actions.iter();
     let found = actions.find(|one| {
         let task = one.task_id.map(|task| task.to_string());
-        one.action == asked.action
-            && text(&task) == asked.task
-            && text(&one.outcome) == asked.outcome
-            && text(&one.trigger) == asked.trigger
+        one.action == query.action
+            && text(&task) == query.task
+            && text(&one.outcome) == query.outcome
+            && text(&one.trigger) == query.trigger
     });
     let Some(action) = found.cloned() else {
         return Ok(None);
@@ -186,13 +190,13 @@ fn of_command(action: Action, name: String, w: Words) -> Shape {
 }
 
 /// The input of a form for an action that the instance no longer has. The input of an outcome of an ended task is not known.
-fn of_form(asked: &Asked, w: Words) -> Shape {
+fn of_form(query: &InstancePageQuery, w: Words) -> Shape {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let action = Action {
-        action: asked.action.clone(),
-        task_id: Uuid::parse_str(&asked.task).ok(),
-        outcome: text(&asked.outcome),
-        trigger: text(&asked.trigger),
+        action: query.action.clone(),
+        task_id: Uuid::parse_str(&query.task).ok(),
+        outcome: text(&query.outcome),
+        trigger: text(&query.trigger),
         title: None,
         allowed: true,
         refusal: None,
@@ -231,7 +235,7 @@ async fn form(
     visitor: &Visitor,
     shape: &Shape,
     read: &Read,
-    asked: &Asked,
+    query: &InstancePageQuery,
     filled: &Fields,
 ) -> Form {
     let id = read.instance.id;
@@ -248,11 +252,11 @@ async fn form(
     Form {
         description: shape.description.clone(),
         hidden: vec![
-            ("action", asked.action.clone()),
-            ("task", asked.task.clone()),
-            ("outcome", asked.outcome.clone()),
-            ("trigger", asked.trigger.clone()),
-            ("queue", asked.queue.clone()),
+            ("action", query.action.clone()),
+            ("task", query.task.clone()),
+            ("outcome", query.outcome.clone()),
+            ("trigger", query.trigger.clone()),
+            ("queue", query.queue.clone()),
         ],
         comment: shape.comment,
         comment_value: filled.get("comment").to_owned(),
@@ -269,7 +273,7 @@ async fn form(
         } else {
             Vec::new()
         },
-        ..empty(shape.name.clone(), id, &asked.queue).again(filled)
+        ..empty(shape.name.clone(), id, &query.queue).again(filled)
     }
 }
 
@@ -298,12 +302,12 @@ async fn preview(
 pub(in crate::pages) async fn asked(
     visitor: &Visitor,
     read: &Read,
-    asked: &Asked,
+    query: &InstancePageQuery,
 ) -> Result<Option<Form>, Halt> {
-    if asked.action.is_empty() {
+    if query.action.is_empty() {
         return Ok(None);
     }
-    let Some(shape) = shape(visitor, read, asked).await? else {
+    let Some(shape) = shape(visitor, read, query).await? else {
         return Ok(None);
     };
     let filled = match shape.draft() {
@@ -313,7 +317,7 @@ pub(in crate::pages) async fn asked(
         }
         None => Fields::default(),
     };
-    let mut form = form(visitor, &shape, read, asked, &filled).await;
+    let mut form = form(visitor, &shape, read, query, &filled).await;
     let body = shape.body(&filled, visitor.w);
     if shape.is_ready()
         && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
@@ -336,39 +340,39 @@ pub(in crate::pages) enum Acted {
 }
 
 /// The action that a form names.
-pub(in crate::pages) fn named(fields: &Fields) -> Asked {
+pub(in crate::pages) fn named(fields: &Fields) -> InstancePageQuery {
     let text = |name: &str| fields.get(name).to_owned();
-    Asked {
+    InstancePageQuery {
         action: text("action"),
         task: text("task"),
         outcome: text("outcome"),
         trigger: text("trigger"),
         queue: text("queue"),
-        ..Asked::default()
+        ..InstancePageQuery::default()
     }
 }
 
 /// A form of the page that was sent.
 pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
-    let asked = named(&fields);
-    let read = super::read(&visitor, id, &asked.queue).await?;
-    let decides = asked.action == "decide" && !asked.queue.is_empty();
+    let query = named(&fields);
+    let read = super::read(&visitor, id, &query.queue).await?;
+    let decides = query.action == "decide" && !query.queue.is_empty();
     let next = if decides && form::is_to_be_done(&fields) {
-        queue::following(&visitor, &asked.queue, id).await
+        queue::following(&visitor, &query.queue, id).await
     } else {
         None
     };
-    match run(&visitor, read, &asked, &fields).await? {
+    match run(&visitor, read, &query, &fields).await? {
         Acted::Done(action) => {
             let to = match next {
-                _ if !decides => done(&action, id, &asked.queue),
-                Some(next) => queue::address(next, &asked.queue, &[("done", "queue")]),
-                None => queue::inbox(&asked.queue, &[("done", "queue")]),
+                _ if !decides => done(&action, id, &query.queue),
+                Some(next) => queue::address(next, &query.queue, &[("done", "queue")]),
+                None => queue::inbox(&query.queue, &[("done", "queue")]),
             };
             Ok(Redirect::to(&to).into_response())
         }
         Acted::Shown { read, form, status } => {
-            super::render(&visitor, *read, &asked, Some(*form), status).await
+            super::render(&visitor, *read, &query, Some(*form), status).await
         }
     }
 }
@@ -377,15 +381,15 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
 pub(in crate::pages) async fn run(
     visitor: &Visitor,
     read: Read,
-    asked: &Asked,
+    query: &InstancePageQuery,
     fields: &Fields,
 ) -> Result<Acted, Halt> {
     let id = read.instance.id;
-    let Some(shape) = shape(visitor, &read, asked).await? else {
-        return Ok(gone(visitor, read, asked, fields).await);
+    let Some(shape) = shape(visitor, &read, query).await? else {
+        return Ok(gone(visitor, read, query, fields).await);
     };
     let body = shape.body(fields, visitor.w);
-    let mut form = form(visitor, &shape, &read, asked, fields).await;
+    let mut form = form(visitor, &shape, &read, query, fields).await;
     let mut is_confirmed = form::is_confirmed(fields, &body);
     let mut answer = Ok(());
     if !is_confirmed {
@@ -404,7 +408,7 @@ pub(in crate::pages) async fn run(
         Ok(()) => (read, StatusCode::OK),
         Err(trouble) => {
             // The present state, and who acted first.
-            let read = super::read(visitor, id, &asked.queue).await?;
+            let read = super::read(visitor, id, &query.queue).await?;
             form.refuse(&trouble, read.instance.names(), visitor).await;
             (read, trouble.status())
         }
@@ -441,13 +445,13 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
 
 /// The instance no longer has the action. If this form was confirmed and its action was done, that is the result. Otherwise a dry run
 /// gives the reason.
-async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Acted {
+async fn gone(visitor: &Visitor, read: Read, query: &InstancePageQuery, fields: &Fields) -> Acted {
     let (id, w) = (read.instance.id, visitor.w);
-    let shape = of_form(asked, w);
+    let shape = of_form(query, w);
     let (path, body) = (shape.path(id), shape.body(fields, w));
     let is_to_be_done = form::is_to_be_done(fields);
     // The API tells only that the key was used, not with which content. For a decision, the shown content is no longer known.
-    let is_as_shown = !asked.outcome.is_empty() || form::is_confirmed(fields, &body);
+    let is_as_shown = !query.outcome.is_empty() || form::is_confirmed(fields, &body);
     if let Some(key) = form::key(fields).filter(|_| is_to_be_done && is_as_shown)
         && visitor.api.was_done(&path, &body, key).await
     {
@@ -469,7 +473,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     let form = Form {
         refusal: Some(refusal),
         is_over: true,
-        ..empty(shape.name, id, &asked.queue)
+        ..empty(shape.name, id, &query.queue)
     };
     Acted::Shown {
         read: Box::new(read),

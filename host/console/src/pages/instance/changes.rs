@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Asked;
+use super::InstancePageQuery;
 use super::record::{further, list};
 use crate::data::{Instance, beginning};
 use crate::language::Words;
@@ -18,14 +18,14 @@ const VALUE_CHARS_MAX: usize = 200;
 /// A page of steps, oldest first.
 #[derive(Default)]
 pub(super) struct Changes {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<DataStepRow>,
     pub(super) next: Option<String>,
     /// Why they cannot be shown, if they cannot.
     pub(super) refusal: String,
 }
 
 /// A step that changed the data.
-pub(super) struct Step {
+pub(super) struct DataStepRow {
     pub(super) at: Moment,
     pub(super) name: String,
     /// Empty for the start.
@@ -66,16 +66,20 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Box<RawV
 }
 
 /// The steps of the page that is asked for.
-pub(super) async fn of(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Changes {
+pub(super) async fn of(
+    visitor: &Visitor,
+    instance: &Instance,
+    query: &InstancePageQuery,
+) -> Changes {
     let (w, names) = (visitor.w, instance.names());
-    let further = |next: String| further(instance.id, asked, "data", &next);
+    let further = |next: String| further(instance.id, query, "data", &next);
     let path = format!("/v1/instances/{}/changes", instance.id);
-    match list::<DataStep>(visitor, &path, &[], &asked.after).await {
+    match list::<DataStep>(visitor, &path, &[], &query.after).await {
         Ok(found) => Changes {
             steps: found
                 .data
                 .into_iter()
-                .map(|step| Step::of(step, &names, w))
+                .map(|step| DataStepRow::of(step, &names, w))
                 .collect(),
             next: found.page.next.map(further),
             refusal: String::new(),
@@ -87,8 +91,8 @@ pub(super) async fn of(visitor: &Visitor, instance: &Instance, asked: &Asked) ->
     }
 }
 
-impl Step {
-    fn of(step: DataStep, names: &Names, w: Words) -> Step {
+impl DataStepRow {
+    fn of(step: DataStep, names: &Names, w: Words) -> DataStepRow {
         let start = || w.t("data-start").into_owned();
         let host = || w.t("audit-host").into_owned();
         let value = |one: DataChange| Changed {
@@ -109,7 +113,7 @@ impl Step {
             let who = step.actor.map_or_else(host, |actor| names.person(&actor));
             (step.trigger.unwrap_or_else(start), who)
         };
-        Step {
+        DataStepRow {
             at: Moment::of(step.at, w),
             name,
             state: step.state.unwrap_or_default(),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::api::with_query;
 use crate::language::Words;
-use crate::list::Next;
+use crate::list::PageInfo;
 use crate::moment::Moment;
 use crate::session::Visitor;
 
@@ -24,9 +24,9 @@ pub(super) type Deliveries = BTreeMap<Uuid, Delivery>;
 
 /// A page of events.
 #[derive(Deserialize)]
-struct Found {
+struct EventPage {
     data: Vec<IgnoredAny>,
-    page: Next,
+    page: PageInfo,
     #[serde(default)]
     deliveries: Deliveries,
 }
@@ -56,7 +56,7 @@ struct Webhook {
 
 /// The status of an event at Kafka or at one receiver.
 #[derive(Default)]
-pub(in crate::pages) struct Standing {
+pub(in crate::pages) struct DeliveryStatus {
     /// To whom: Kafka, or the address of a receiver.
     pub(in crate::pages) name: String,
     /// The page of the dead letter or the delivery; empty if there is none.
@@ -72,9 +72,9 @@ pub(in crate::pages) struct Standing {
 
 impl Delivery {
     /// The statuses of an event of this instance, Kafka first.
-    pub(super) fn standings(&self, instance: Uuid, event: Uuid, w: Words) -> Vec<Standing> {
-        let webhooks = self.webhooks.iter().map(|one| one.standing(event, w));
-        let kafka = self.kafka.standing(instance, w);
+    pub(super) fn statuses(&self, instance: Uuid, event: Uuid, w: Words) -> Vec<DeliveryStatus> {
+        let webhooks = self.webhooks.iter().map(|one| one.status(event, w));
+        let kafka = self.kafka.status(instance, w);
         std::iter::once(kafka).chain(webhooks).collect()
     }
 }
@@ -85,7 +85,7 @@ pub(in crate::pages) async fn of_kafka(
     visitor: &Visitor,
     instance: Uuid,
     event: Uuid,
-) -> Option<Standing> {
+) -> Option<DeliveryStatus> {
     let id = instance.to_string();
     let mut after = String::new();
     for _ in 0..PAGES_MAX {
@@ -96,9 +96,9 @@ pub(in crate::pages) async fn of_kafka(
             ("after", &after),
         ];
         let path = with_query("/v1/events", &parameters);
-        let found: Found = visitor.api.get(&path).await.ok()?;
+        let found: EventPage = visitor.api.get(&path).await.ok()?;
         if let Some(delivery) = found.deliveries.get(&event) {
-            return Some(delivery.kafka.standing(instance, visitor.w));
+            return Some(delivery.kafka.status(instance, visitor.w));
         }
         after = found.page.next.filter(|_| !found.data.is_empty())?;
     }
@@ -106,14 +106,14 @@ pub(in crate::pages) async fn of_kafka(
 }
 
 impl Kafka {
-    fn standing(&self, instance: Uuid, w: Words) -> Standing {
+    fn status(&self, instance: Uuid, w: Words) -> DeliveryStatus {
         let (class, address) = match self.state.as_str() {
             "published" => ("good", String::new()),
             "parked" => ("bad", format!("{OPERATIONS}/dead-letters/{instance}")),
             "waiting" => ("waiting", String::new()),
             _ => ("", String::new()),
         };
-        Standing {
+        DeliveryStatus {
             name: "Kafka".to_owned(),
             address,
             state: known("kafka", &self.state, w),
@@ -125,7 +125,7 @@ impl Kafka {
 }
 
 impl Webhook {
-    fn standing(&self, event: Uuid, w: Words) -> Standing {
+    fn status(&self, event: Uuid, w: Words) -> DeliveryStatus {
         let class = match self.state.as_str() {
             "delivered" => "good",
             "dead" => "bad",
@@ -135,7 +135,7 @@ impl Webhook {
         let status = self.last_status.map(|status| status.to_string());
         let parts = [status, self.last_error.clone()].into_iter().flatten();
         let failed = self.last_error.is_some();
-        Standing {
+        DeliveryStatus {
             name: self.url.clone(),
             address: format!("{OPERATIONS}/webhooks/{}/{event}", self.subscription_id),
             state: known("delivery", &self.state, w),

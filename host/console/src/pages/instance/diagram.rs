@@ -1,6 +1,6 @@
 //! The diagram of an instance. An entered state links to its step, any other state to its description on the page of the version.
 
-use super::{Asked, queue};
+use super::{InstancePageQuery, queue};
 use crate::data::{History, Instance};
 use crate::drawing::Drawing;
 use crate::pages::definitions;
@@ -12,7 +12,7 @@ const VERSION: &str = "definition:read";
 pub(super) async fn of(
     visitor: &Visitor,
     instance: &Instance,
-    asked: &Asked,
+    query: &InstancePageQuery,
 ) -> Result<Drawing, Halt> {
     let id = instance.id;
     let history: History = visitor.get(&format!("/v1/instances/{id}/history")).await?;
@@ -20,7 +20,7 @@ pub(super) async fn of(
     let way = |name: &str| {
         let mut entered = history.data.iter().rev();
         if let Some(last) = entered.find(|state| state.name == name) {
-            let step = queue::address(id, &asked.queue, &[("tab", "timeline")]);
+            let step = queue::address(id, &query.queue, &[("tab", "timeline")]);
             return Some(format!("{step}#step-{}", last.id));
         }
         let (key, version) = (&instance.definition_key, instance.definition_version);
@@ -28,9 +28,9 @@ pub(super) async fn of(
     };
     let page = |size: &str| {
         let parameters = [("tab", "diagram"), ("zoom", size)];
-        queue::address(id, &asked.queue, &parameters)
+        queue::address(id, &query.queue, &parameters)
     };
     let path = format!("/v1/instances/{id}/diagram.svg");
     let file = format!("/console/instances/{id}/diagram.svg");
-    Ok(Drawing::of(visitor, &path, file, &asked.zoom, page, way).await)
+    Ok(Drawing::of(visitor, &path, file, &query.zoom, page, way).await)
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::api::with_query;
 use crate::list::page_with_rows;
-use crate::pages::inbox::asked::Asked;
+use crate::pages::inbox::query::InboxQuery;
 use crate::session::Visitor;
 
 /// How many tasks of the view are read. The visitor reaches the tasks behind them once earlier ones are done.
@@ -38,16 +38,16 @@ pub(super) fn address(id: Uuid, query: &str, further: &[(&str, &str)]) -> String
 
 /// The address of the inbox with this query. The query is parsed and written anew, because it may have any content.
 pub(super) fn inbox(query: &str, further: &[(&str, &str)]) -> String {
-    let asked = Asked::parse(query);
-    asked.address_with(asked.view(), further)
+    let parsed = InboxQuery::parse(query);
+    parsed.address_with(parsed.view(), further)
 }
 
 /// The instances of a view in their order, each once, and whether there are more. It reads on until there is one besides `id`.
 async fn instances(visitor: &Visitor, query: &str, id: Uuid) -> (Vec<Uuid>, bool) {
-    let asked = Asked::parse(query);
+    let parsed = InboxQuery::parse(query);
     let path = |after: &str| {
         let further = [("fields", "instanceId"), ("limit", ROWS), ("after", after)];
-        asked.list(asked.view(), &further, visitor.w.zone())
+        parsed.list(parsed.view(), &further, visitor.w.zone())
     };
     let mut ids: Vec<Uuid> = Vec::new();
     let mut after = Some(String::new());

@@ -6,11 +6,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::deliveries::{Deliveries, Standing};
-use super::{Asked, queue};
+use super::deliveries::{Deliveries, DeliveryStatus};
+use super::{InstancePageQuery, queue};
 use crate::api::{Trouble, with_query};
 use crate::data::{Instance, pretty};
 use crate::language::Words;
+use crate::list::PageInfo;
 use crate::moment::Moment;
 use crate::pages::audit::custody::{self, Seal};
 use crate::session::Visitor;
@@ -21,7 +22,7 @@ const LINES: usize = 50;
 /// A list of recorded events or entries, oldest first.
 #[derive(Default)]
 pub(super) struct Record {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<RecordLine>,
     pub(super) next: Option<String>,
     /// Why it cannot be shown, if it cannot.
     pub(super) refusal: String,
@@ -30,7 +31,7 @@ pub(super) struct Record {
 }
 
 /// One entry.
-pub(super) struct Line {
+pub(super) struct RecordLine {
     pub(super) at: Moment,
     pub(super) what: String,
     pub(super) who: String,
@@ -41,20 +42,15 @@ pub(super) struct Line {
     /// All that it says, as JSON.
     pub(super) content: String,
     /// The deliveries of an event, for visitors who may read them.
-    pub(super) standings: Vec<Standing>,
+    pub(super) statuses: Vec<DeliveryStatus>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct List<T> {
     pub(super) data: Vec<T>,
-    pub(super) page: Next,
+    pub(super) page: PageInfo,
     #[serde(default)]
     deliveries: Deliveries,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Next {
-    pub(super) next: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -81,15 +77,15 @@ struct Entry {
     payload: Box<RawValue>,
 }
 
-fn line(kind: String, at: Timestamp, who: String, content: &RawValue, w: Words) -> Line {
-    Line {
+fn line(kind: String, at: Timestamp, who: String, content: &RawValue, w: Words) -> RecordLine {
+    RecordLine {
         at: Moment::of(at, w),
         what: kind,
         who,
         hash: String::new(),
         seal: None,
         content: pretty(content),
-        standings: Vec::new(),
+        statuses: Vec::new(),
     }
 }
 
@@ -107,21 +103,21 @@ pub(super) async fn list<T: DeserializeOwned>(
 }
 
 /// The address of the next page of a tab.
-pub(super) fn further(id: Uuid, asked: &Asked, tab: &str, next: &str) -> String {
-    queue::address(id, &asked.queue, &[("tab", tab), ("after", next)])
+pub(super) fn further(id: Uuid, query: &InstancePageQuery, tab: &str, next: &str) -> String {
+    queue::address(id, &query.queue, &[("tab", tab), ("after", next)])
 }
 
 impl Record {
     fn of(
-        found: Result<(Vec<Line>, Option<String>), Trouble>,
+        found: Result<(Vec<RecordLine>, Option<String>), Trouble>,
         id: Uuid,
-        asked: &Asked,
+        query: &InstancePageQuery,
         tab: &str,
     ) -> Record {
         match found {
             Ok((lines, next)) => Record {
                 lines,
-                next: next.map(|next| further(id, asked, tab, &next)),
+                next: next.map(|next| further(id, query, tab, &next)),
                 ..Record::default()
             },
             Err(trouble) => Record {
@@ -132,35 +128,43 @@ impl Record {
     }
 
     /// The published events, and their deliveries.
-    pub(super) async fn events(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
+    pub(super) async fn events(
+        visitor: &Visitor,
+        instance: &Instance,
+        query: &InstancePageQuery,
+    ) -> Record {
         let (names, w) = (instance.names(), visitor.w);
-        let mut found = events(visitor, instance, "deliveries", &asked.after).await;
+        let mut found = events(visitor, instance, "deliveries", &query.after).await;
         // Deliveries are for operators. Other visitors see only the events.
         if found.as_ref().is_err_and(|trouble| trouble.status == 403) {
-            found = events(visitor, instance, "", &asked.after).await;
+            found = events(visitor, instance, "", &query.after).await;
         }
         let found = found.map(|list| {
             let deliveries = list.deliveries;
             let line = |one: Event| {
                 let delivery = deliveries.get(&one.id);
                 let who = names.person(&one.authid);
-                Line {
-                    standings: delivery.map_or_else(Vec::new, |delivery| {
-                        delivery.standings(instance.id, one.id, w)
+                RecordLine {
+                    statuses: delivery.map_or_else(Vec::new, |delivery| {
+                        delivery.statuses(instance.id, one.id, w)
                     }),
                     ..line(one.kind, one.time, who, &one.data, w)
                 }
             };
             (list.data.into_iter().map(line).collect(), list.page.next)
         });
-        Record::of(found, instance.id, asked, "events")
+        Record::of(found, instance.id, query, "events")
     }
 
     /// The entries of the audit.
-    pub(super) async fn audit(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
+    pub(super) async fn audit(
+        visitor: &Visitor,
+        instance: &Instance,
+        query: &InstancePageQuery,
+    ) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let path = format!("/v1/instances/{}/audit", instance.id);
-        let found = list::<Entry>(visitor, &path, &[], &asked.after).await;
+        let found = list::<Entry>(visitor, &path, &[], &query.after).await;
         let last = found.as_ref().ok().and_then(|list| list.data.last());
         let (mut seals, is_more) = match last {
             Some(last) => custody::seals(visitor, instance.id, last.seq).await,
@@ -171,7 +175,7 @@ impl Record {
             let line = |one: Entry| {
                 let host = || w.t("audit-host").into_owned();
                 let who = one.actor.map_or_else(host, |actor| names.person(&actor));
-                Line {
+                RecordLine {
                     hash: one.hash,
                     seal: seals.remove(&one.seq),
                     ..line(one.kind, one.occurred_at, who, &one.payload, w)
@@ -181,7 +185,7 @@ impl Record {
         });
         Record {
             lacks_seals: is_more,
-            ..Record::of(found, instance.id, asked, "audit")
+            ..Record::of(found, instance.id, query, "audit")
         }
     }
 }
@@ -207,7 +211,7 @@ async fn events(
 }
 
 /// The verification of an instance.
-pub(super) struct Verdict {
+pub(super) struct VerificationResult {
     pub(super) text: String,
     pub(super) counts: String,
     pub(super) is_whole: bool,
@@ -234,13 +238,13 @@ struct Finding {
 }
 
 /// Verifies the instance. A refusal is part of the answer.
-pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
+pub(super) async fn verify(visitor: &Visitor, instance: Uuid) -> VerificationResult {
     let w = visitor.w;
     let path = format!("/v1/instances/{instance}/verification");
     let verified: Verified = match visitor.api.get(&path).await {
         Ok(verified) => verified,
         Err(trouble) => {
-            return Verdict {
+            return VerificationResult {
                 text: trouble.detail,
                 counts: String::new(),
                 is_whole: false,
@@ -262,7 +266,7 @@ pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
         };
         (code, one.detail)
     });
-    Verdict {
+    VerificationResult {
         text: match verified.count {
             0 => w.t("verify-whole").into_owned(),
             count => w.n("verify-findings", count),
@@ -279,12 +283,12 @@ mod tests {
 
     #[test]
     fn the_next_page_stays_in_the_view_that_is_worked_through() {
-        let asked = Asked {
+        let query = InstancePageQuery {
             queue: "view=mine".to_owned(),
-            ..Asked::default()
+            ..InstancePageQuery::default()
         };
         let page = format!("/console/instances/{}", Uuid::nil());
         let expected = format!("{page}?queue=view%3Dmine&tab=audit&after=7");
-        assert_eq!(further(Uuid::nil(), &asked, "audit", "7"), expected);
+        assert_eq!(further(Uuid::nil(), &query, "audit", "7"), expected);
     }
 }

@@ -7,14 +7,14 @@ use crate::names::{Names, divided};
 use crate::session::Visitor;
 
 pub(in crate::pages) struct Timeline {
-    pub(in crate::pages) steps: Vec<Step>,
+    pub(in crate::pages) steps: Vec<TimelineStep>,
     pub(in crate::pages) ended: Option<(String, Moment)>,
     pub(in crate::pages) ahead: Vec<Later>,
     /// Comments on the instance, oldest first.
     pub(in crate::pages) comments: Vec<Made>,
 }
 
-pub(in crate::pages) struct Step {
+pub(in crate::pages) struct TimelineStep {
     pub(in crate::pages) id: uuid::Uuid,
     pub(in crate::pages) is_active: bool,
     pub(in crate::pages) title: String,
@@ -99,7 +99,9 @@ impl Timeline {
             is_certain: step.certain,
         });
         Timeline {
-            steps: steps.map(|state| Step::of(state, &names, w)).collect(),
+            steps: steps
+                .map(|state| TimelineStep::of(state, &names, w))
+                .collect(),
             ended,
             ahead: ahead.collect(),
             comments: said.collect(),
@@ -134,8 +136,8 @@ fn decisions(state: &State, names: &Names, w: Words) -> Vec<Made> {
     decisions.collect()
 }
 
-impl Step {
-    fn of(state: State, names: &Names, w: Words) -> Step {
+impl TimelineStep {
+    fn of(state: State, names: &Names, w: Words) -> TimelineStep {
         let decisions = decisions(&state, names, w);
         let waits_for = state.waits_for(names).join(", ");
         let is_active = state.left.is_none();
@@ -164,7 +166,7 @@ impl Step {
             Some((sentence, Moment::of(left.at, w)))
         });
         let notes = state.plans.into_iter().flat_map(|plan| plan.notes);
-        Step {
+        TimelineStep {
             id: state.id,
             is_active,
             title: state.title,

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Asked, render};
+use super::{MeQuery, render};
 use crate::api::{Trouble, segment};
 use crate::fields::Field;
 use crate::form::{self, Form};
@@ -103,7 +103,7 @@ fn body(filled: &Fields, visitor: &Visitor) -> Value {
 
 /// The answer to a dry run.
 #[derive(Deserialize)]
-struct Tried {
+struct AbsenceDryRun {
     #[serde(default)]
     orphans: Vec<IgnoredAny>,
 }
@@ -111,10 +111,10 @@ struct Tried {
 async fn effects(visitor: &Visitor, path: &str, body: &Value) -> Result<Vec<Link>, Trouble> {
     let w = visitor.w;
     let path = format!("{path}?dryRun=true");
-    let tried: Tried = visitor.api.post(&path, body, None).await?;
+    let dry_run: AbsenceDryRun = visitor.api.post(&path, body, None).await?;
     let mut effects = vec![Link::to("", w.t("absence-effect"))];
-    if !tried.orphans.is_empty() {
-        effects.push(Link::to("", w.n("people-orphans", tried.orphans.len())));
+    if !dry_run.orphans.is_empty() {
+        effects.push(Link::to("", w.n("people-orphans", dry_run.orphans.len())));
     }
     Ok(effects)
 }
@@ -143,13 +143,13 @@ pub(super) async fn act(Posted { visitor, fields }: Posted) -> Answer {
             trouble.status()
         }
     };
-    let asked = Asked {
+    let query = MeQuery {
         month: fields.get("from").get(..7).unwrap_or_default().to_owned(),
         from: fields.get("from").to_owned(),
         until: fields.get("until").to_owned(),
         done: String::new(),
     };
-    render(&visitor, &asked, Some(form), status).await
+    render(&visitor, &query, Some(form), status).await
 }
 
 /// Ends an absence of the visitor now, or takes it back if it is ahead.

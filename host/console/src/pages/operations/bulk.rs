@@ -13,7 +13,7 @@ use askama::Template;
 use super::{ROOT, trail};
 use crate::api::with_query;
 use crate::language::Words;
-use crate::list::{Asked, Cell, Link, Listing, Paged, Table};
+use crate::list::{Cell, Link, ListQuery, Listing, Paged, Table};
 use crate::posted::Posted;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
@@ -80,9 +80,9 @@ impl Operation {
     }
 }
 
-pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn all(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let parameters = [("limit", PAGE_ROWS), ("after", asked.after.as_str())];
+    let parameters = [("limit", PAGE_ROWS), ("after", query.after.as_str())];
     let found: Paged<Operation> = visitor
         .get(&with_query("/v1/operations", &parameters))
         .await?;
@@ -99,7 +99,7 @@ pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer 
     let heading = w.t("bulk-operations").into_owned();
     let columns = [
         "column-operation",
-        "column-standing",
+        "column-status",
         "column-progress",
         "column-actor",
         "column-since",
@@ -112,13 +112,13 @@ pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer 
         ..Listing::new(&visitor, "operations", heading, table).await
     };
     let path = format!("{ROOT}/bulk");
-    let listing = listing.paged(&path, &[], &asked, found.page.next.as_ref());
+    let listing = listing.paged(&path, &[], &query, found.page.next.as_ref());
     Ok(page(StatusCode::OK, &listing))
 }
 
 #[derive(Template)]
 #[template(path = "bulk_operation.html")]
-struct One {
+struct BulkOperationPage {
     shell: Shell,
     trail: Vec<Link>,
     heading: String,
@@ -134,12 +134,12 @@ struct One {
 
 pub(super) async fn one(
     Path(id): Path<Uuid>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ListQuery>,
     visitor: Visitor,
 ) -> Answer {
     let w = visitor.w;
     let operation: Operation = visitor.get(&format!("/v1/operations/{id}")).await?;
-    let parameters = [("limit", PAGE_ROWS), ("after", asked.after.as_str())];
+    let parameters = [("limit", PAGE_ROWS), ("after", query.after.as_str())];
     let path = with_query(&format!("/v1/operations/{id}/items"), &parameters);
     let items: Paged<Item> = visitor.get(&path).await?;
     let row = |one: &Item| {
@@ -164,14 +164,14 @@ pub(super) async fn one(
     trail.push(Link::to(format!("{ROOT}/bulk"), w.t("bulk-operations")));
     let here = operation.address();
     let heading = operation.name(w);
-    let template = One {
+    let template = BulkOperationPage {
         shell: Shell::of(&visitor, "operations", heading.clone()).await,
         trail,
         about: operation.about(),
         counts: operation.counts(w),
         runs: operation.runs(),
         table: Table::new(w, &heading, &["column-instance", "column-result"], rows),
-        first: (!asked.after.is_empty()).then(|| here.clone()),
+        first: (!query.after.is_empty()).then(|| here.clone()),
         next: items
             .page
             .next

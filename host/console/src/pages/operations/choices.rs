@@ -9,7 +9,7 @@ use crate::confirm::Confirm;
 use crate::language::Words;
 use crate::list::Paged;
 use crate::moment::Moment;
-use crate::pages::instance::deliveries::Standing;
+use crate::pages::instance::deliveries::DeliveryStatus;
 use crate::posted::Fields;
 use crate::session::{Halt, Visitor};
 
@@ -74,17 +74,17 @@ pub(super) struct Choices {
 pub(super) struct Sent {
     /// The address at which a script asks again.
     pub(super) address: String,
-    pub(super) standings: Vec<Standing>,
+    pub(super) statuses: Vec<DeliveryStatus>,
     /// Whether one of them has no outcome yet.
     pub(super) waits: bool,
 }
 
 impl Sent {
-    pub(super) fn of(address: String, standings: Vec<Standing>) -> Option<Sent> {
-        (!standings.is_empty()).then(|| Sent {
-            waits: standings.iter().any(|one| one.class == "waiting"),
+    pub(super) fn of(address: String, statuses: Vec<DeliveryStatus>) -> Option<Sent> {
+        (!statuses.is_empty()).then(|| Sent {
+            waits: statuses.iter().any(|one| one.class == "waiting"),
             address,
-            standings,
+            statuses,
         })
     }
 }

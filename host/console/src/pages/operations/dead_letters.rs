@@ -74,7 +74,7 @@ struct Moved {
 /// The parameters in the address of an instance's events.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct AskedOne {
+pub(super) struct DeadLetterPageQuery {
     #[serde(rename = "do")]
     action: String,
     done: String,
@@ -87,7 +87,7 @@ pub(super) struct AskedOne {
 
 #[derive(Template)]
 #[template(path = "dead_letter.html")]
-struct One {
+struct DeadLetterPage {
     shell: Shell,
     trail: Vec<Link>,
     instance: Uuid,
@@ -112,12 +112,12 @@ struct First {
 
 pub(super) async fn one(
     Path(id): Path<Uuid>,
-    Query(asked): Query<AskedOne>,
+    Query(query): Query<DeadLetterPageQuery>,
     visitor: Visitor,
 ) -> Answer {
-    let waiting = Waiting::read(&visitor, id, &asked.after).await?;
-    let confirm = form(&visitor, id, &waiting, &asked.action).await?;
-    render(&visitor, id, waiting, &asked, confirm, StatusCode::OK).await
+    let waiting = Waiting::read(&visitor, id, &query.after).await?;
+    let confirm = form(&visitor, id, &waiting, &query.action).await?;
+    render(&visitor, id, waiting, &query, confirm, StatusCode::OK).await
 }
 
 /// The waiting events of an instance.
@@ -210,7 +210,7 @@ async fn render(
     visitor: &Visitor,
     id: Uuid,
     Waiting { first, shown, .. }: Waiting,
-    asked: &AskedOne,
+    query: &DeadLetterPageQuery,
     confirm: Option<Confirm>,
     status: StatusCode,
 ) -> Answer {
@@ -245,16 +245,16 @@ async fn render(
         format!("{ROOT}/dead-letters"),
         w.t("panel-dead-letters"),
     ));
-    let template = One {
+    let template = DeadLetterPage {
         shell: Shell::of(visitor, "operations", w.t("dead-letter").into_owned()).await,
         trail,
         instance: id,
-        sent: sent(visitor, id, asked).await,
-        done: asked.told(w),
+        sent: sent(visitor, id, query).await,
+        done: query.told(w),
         confirm,
         first,
         table: Table::new(w, &w.t("dead-letter-waiting"), &columns, rows),
-        first_page: (!asked.after.is_empty()).then(|| here.clone()),
+        first_page: (!query.after.is_empty()).then(|| here.clone()),
         next: next.map(|next| with_query(&here, &[("after", &next)])),
         here,
     };
@@ -286,7 +286,7 @@ impl First {
     }
 }
 
-impl AskedOne {
+impl DeadLetterPageQuery {
     /// The result, in words.
     fn told(&self, w: Words) -> Vec<String> {
         let done = w.known(&format!("dead-letter-done-{}", self.done));
@@ -297,14 +297,14 @@ impl AskedOne {
 }
 
 /// The status of the events that were just sent again.
-async fn sent(visitor: &Visitor, id: Uuid, asked: &AskedOne) -> Option<Sent> {
-    if asked.done != "retry" {
+async fn sent(visitor: &Visitor, id: Uuid, query: &DeadLetterPageQuery) -> Option<Sent> {
+    if query.done != "retry" {
         return None;
     }
-    let standing = sent::standing(visitor, id, asked.event.parse().ok()).await;
-    let parameters = [("done", asked.done.as_str()), ("event", &asked.event)];
+    let status = sent::status(visitor, id, query.event.parse().ok()).await;
+    let parameters = [("done", query.done.as_str()), ("event", &query.event)];
     let address = with_query(&format!("{ROOT}/dead-letters/{id}"), &parameters);
-    Sent::of(address, vec![standing])
+    Sent::of(address, vec![status])
 }
 
 /// The content of an event, as consumers see it. None if it is not among the first events of the instance, or the visitor may
@@ -345,8 +345,8 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
     };
     let waiting = Waiting::read(&visitor, id, "").await?;
     let Some(confirm) = form(&visitor, id, &waiting, action).await? else {
-        let asked = AskedOne::default();
-        return render(&visitor, id, waiting, &asked, None, StatusCode::CONFLICT).await;
+        let query = DeadLetterPageQuery::default();
+        return render(&visitor, id, waiting, &query, None, StatusCode::CONFLICT).await;
     };
     let path = format!("/v1/dead-letters/{id}/{action}");
     let answer: Result<Moved, Trouble> = visitor.api.post(&path, &body, None).await;
@@ -361,8 +361,8 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
-            let (asked, status) = (AskedOne::default(), trouble.status());
-            render(&visitor, id, waiting, &asked, Some(confirm), status).await
+            let (query, status) = (DeadLetterPageQuery::default(), trouble.status());
+            render(&visitor, id, waiting, &query, Some(confirm), status).await
         }
     }
 }

@@ -31,7 +31,7 @@ const SOON_SECONDS: i64 = 60;
 /// The parameters in the address of a delivery.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct DeliveryPageQuery {
     done: String,
     #[serde(rename = "do")]
     action: String,
@@ -90,7 +90,7 @@ fn list_path(id: Uuid, state: &str, after: &str) -> String {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attempt {
+struct DeliveryAttempt {
     at: Timestamp,
     status: Option<i16>,
     duration_ms: i32,
@@ -99,12 +99,12 @@ struct Attempt {
 
 #[derive(Template)]
 #[template(path = "delivery.html")]
-struct One {
+struct DeliveryPage {
     shell: Shell,
     trail: Vec<Link>,
     here: String,
     id: Uuid,
-    standing: Cell,
+    status: Cell,
     error: String,
     instance: Option<Uuid>,
     /// When it is tried again; empty if it is not.
@@ -135,14 +135,14 @@ async fn find(visitor: &Visitor, id: Uuid, ids: &[Uuid]) -> Result<Vec<Delivery>
 
 pub(super) async fn one(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<DeliveryPageQuery>,
     visitor: Visitor,
 ) -> Answer {
-    let confirm = form(&visitor, id, delivery, &asked.action);
+    let confirm = form(&visitor, id, delivery, &query.action);
     render(
         &visitor,
         (id, delivery),
-        &asked.done,
+        &query.done,
         confirm,
         StatusCode::OK,
     )
@@ -179,8 +179,8 @@ async fn render(
     // The status is read first: once the delivery is settled, the page asks no more, and must have the last attempt by then.
     let found = find(visitor, id, &[delivery]).await?.pop();
     let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/attempts");
-    let attempts: Paged<Attempt> = visitor.get(&path).await?;
-    let row = |one: &Attempt| {
+    let attempts: Paged<DeliveryAttempt> = visitor.get(&path).await?;
+    let row = |one: &DeliveryAttempt| {
         let outcome = match one.status {
             Some(status) => status.to_string(),
             None => w.t("attempt-no-answer").into_owned(),
@@ -206,12 +206,12 @@ async fn render(
     let mut trail = trail(visitor);
     trail.push(Link::to(format!("{ROOT}/webhooks"), w.t("panel-webhooks")));
     trail.push(Link::to(format!("{ROOT}/webhooks/{id}"), w.t("deliveries")));
-    let template = One {
+    let template = DeliveryPage {
         shell: Shell::of(visitor, "operations", w.t("delivery").into_owned()).await,
         trail,
         here: format!("{ROOT}/webhooks/{id}/{delivery}"),
         id: delivery,
-        standing: found
+        status: found
             .as_ref()
             .map_or_else(Cell::default, |one| one.badge(w)),
         error: found.as_ref().map_or_else(String::new, Delivery::error),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use wrkflw_runtime::clock::Clock;
 
-use super::{Line, ROOT};
+use super::{PanelItem, ROOT};
 use crate::api::with_query;
 use crate::language::Words;
 use crate::list::Link;
@@ -25,11 +25,11 @@ const RANGES: [(&str, i64); 3] = [("hour", 1), ("day", 24), ("week", 7 * 24)];
 /// The period in the address.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct FiguresQuery {
     range: String,
 }
 
-impl Asked {
+impl FiguresQuery {
     /// The chosen time; without a known one, the first.
     fn range(&self) -> (&'static str, i64) {
         let mut ranges = RANGES.into_iter();
@@ -93,7 +93,7 @@ pub(super) struct Card {
     pub(super) address: String,
     pub(super) sparks: Vec<Spark>,
     /// Links to parts of the list.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PanelItem>,
 }
 
 /// A drawn line with its numbers.
@@ -180,7 +180,7 @@ impl Figures {
     }
 
     /// The most frequent reasons of refusals, each with the list of its attempts.
-    fn reasons(&self, w: Words) -> Vec<Line> {
+    fn reasons(&self, w: Words) -> Vec<PanelItem> {
         let from = self.from.to_string();
         let lines = self
             .series("refusals")
@@ -188,7 +188,7 @@ impl Figures {
         let line = |values: &Values| {
             let reason = values.label.clone().unwrap_or_default();
             let parameters = [("reason", reason.as_str()), ("from", from.as_str())];
-            Line {
+            PanelItem {
                 address: with_query(&format!("{ROOT}/refusals"), &parameters),
                 detail: w.number(values.total),
                 name: reason,
@@ -302,7 +302,7 @@ mod tests {
     fn an_unknown_range_is_the_last_hour() {
         let of = |range: &str| {
             let range = range.to_owned();
-            Asked { range }.range().0
+            FiguresQuery { range }.range().0
         };
         assert_eq!(["", "century", "day"].map(of), ["hour", "hour", "day"]);
     }

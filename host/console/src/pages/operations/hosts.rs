@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{Line, NAMED_MAX, Panel, ROOT, trail};
+use super::{NAMED_MAX, Panel, PanelItem, ROOT, trail};
 use crate::api::Trouble;
 use crate::language::Words;
 use crate::list::{Cell, Listing, Table};
@@ -61,7 +61,7 @@ pub(super) fn panel(visitor: &Visitor, found: Result<Hosts, Trouble>) -> Panel {
             panel.count = w.number(hosts.data.len());
             panel.is_bad = !hosts.are_of_one_version();
             panel.warnings = hosts.warnings(w);
-            let line = |host: Host| Line {
+            let line = |host: Host| PanelItem {
                 address: String::new(),
                 name: host.name,
                 detail: format!("{} {}", host.version, host.roles.join(", ")),

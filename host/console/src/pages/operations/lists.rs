@@ -12,7 +12,7 @@ use wrkflw_runtime::clock::Clock;
 use super::{ROOT, trail};
 use crate::api::with_query;
 use crate::language::Words;
-use crate::list::{Asked, Cell, Listing, Paged, Table};
+use crate::list::{Cell, ListQuery, Listing, Paged, Table};
 use crate::session::{Answer, Visitor};
 use crate::shell::page;
 
@@ -72,7 +72,7 @@ pub(super) fn path(which: &str, after: &str, limit: &str) -> String {
 
 pub(super) async fn instances(
     Path(which): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ListQuery>,
     visitor: Visitor,
 ) -> Answer {
     let w = visitor.w;
@@ -80,7 +80,7 @@ pub(super) async fn instances(
         return Ok(missing(&visitor));
     };
     let path = |after: &str| path(which, after, PAGE_ROWS);
-    let found: Paged<Instance> = visitor.page_with_rows(&asked.after, path).await?;
+    let found: Paged<Instance> = visitor.page_with_rows(&query.after, path).await?;
     let row = |one: &Instance| {
         vec![
             Cell::link(one.title(), one.address()).below(one.entity()),
@@ -110,7 +110,7 @@ pub(super) async fn instances(
         empty: w.t("operations-nothing").into_owned(),
         ..Listing::new(&visitor, "operations", heading, table).await
     };
-    let listing = listing.paged(&path, &[], &asked, found.page.next.as_ref());
+    let listing = listing.paged(&path, &[], &query, found.page.next.as_ref());
     Ok(page(StatusCode::OK, &listing))
 }
 
@@ -142,10 +142,10 @@ impl Job {
     }
 }
 
-pub(super) async fn jobs(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn jobs(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let path = |after: &str| with_query("/v1/jobs", &[("limit", PAGE_ROWS), ("after", after)]);
-    let found: Paged<Job> = visitor.page_with_rows(&asked.after, path).await?;
+    let found: Paged<Job> = visitor.page_with_rows(&query.after, path).await?;
     let row = |job: &Job| {
         let address = format!("/console/instances/{}", job.instance_id);
         let flow = job.definition_key.clone().unwrap_or_default();
@@ -175,7 +175,7 @@ pub(super) async fn jobs(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
     let listing = listing.paged(
         &format!("{ROOT}/jobs"),
         &[],
-        &asked,
+        &query,
         found.page.next.as_ref(),
     );
     Ok(page(StatusCode::OK, &listing))
@@ -197,7 +197,7 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
     let w = visitor.w;
     let found: Paged<Subscription> = visitor.get("/v1/subscriptions").await?;
     let row = |one: &Subscription| {
-        let standing = if one.active {
+        let status = if one.active {
             Cell::badge(w.t("webhook-active"), "good")
         } else {
             Cell::badge(w.t("webhook-disabled"), "bad")
@@ -205,7 +205,7 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
         vec![
             Cell::link(one.url.as_str(), format!("{ROOT}/webhooks/{}", one.id)),
             Cell::text(one.types.join(", ")),
-            standing.below(one.disabled_reason.clone().unwrap_or_default()),
+            status.below(one.disabled_reason.clone().unwrap_or_default()),
             Cell::text(w.number(one.failures)),
         ]
     };
@@ -214,7 +214,7 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
     let columns = [
         "column-receiver",
         "column-events",
-        "column-standing",
+        "column-status",
         "column-failures",
     ];
     let table = Table::new(w, &heading, &columns, rows);
@@ -255,7 +255,7 @@ pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -
         from,
         after,
     } = refused;
-    let asked = Asked { after };
+    let query = ListQuery { after };
     let path = |after: &str| {
         let parameters = [
             ("reason", reason.as_str()),
@@ -265,7 +265,7 @@ pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -
         ];
         with_query("/v1/refusals", &parameters)
     };
-    let found: Paged<Refusal> = visitor.page_with_rows(&asked.after, path).await?;
+    let found: Paged<Refusal> = visitor.page_with_rows(&query.after, path).await?;
     let row = |one: &Refusal| {
         let about = one.instance_id.map_or_else(Cell::default, |id| {
             Cell::link(w.t("column-instance"), format!("/console/instances/{id}"))
@@ -301,7 +301,7 @@ pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -
     };
     let kept = [("reason", reason.as_str()), ("from", from.as_str())];
     let next = found.page.next.as_ref();
-    let listing = listing.paged(&format!("{ROOT}/refusals"), &kept, &asked, next);
+    let listing = listing.paged(&format!("{ROOT}/refusals"), &kept, &query, next);
     Ok(page(StatusCode::OK, &listing))
 }
 
@@ -325,10 +325,10 @@ mod tests {
                 .route("/v1/instances", get(empty))
                 .route("/v1/dead-letters", get(empty));
             let visitor = || Visitor::of_routes(api.clone());
-            let asked = || Query(Asked::default());
+            let query = || Query(ListQuery::default());
             let answers = [
-                jobs(asked(), visitor()).await,
-                instances(Path("overdue".to_owned()), asked(), visitor()).await,
+                jobs(query(), visitor()).await,
+                instances(Path("overdue".to_owned()), query(), visitor()).await,
                 super::super::dead_letters::many::all(Query::default(), visitor()).await,
             ];
             for answer in answers {

@@ -32,7 +32,7 @@ pub(super) struct Action {
 }
 
 #[derive(Deserialize)]
-struct Known {
+struct CurrentName {
     name: String,
 }
 
@@ -232,27 +232,27 @@ impl Action {
         };
         if !list.is_empty() {
             let path = format!("/v1/{list}/{}", segment(filled.get("id").trim()));
-            if let Ok(Known { name }) = visitor.api.get(&path).await {
+            if let Ok(CurrentName { name }) = visitor.api.get(&path).await {
                 effects = vec![said(w.with("people-effect-known", "name", &name))];
             }
         }
         if !self.is_tried {
             return Ok(effects);
         }
-        let tried = change.tried(visitor).await?;
-        if let Some((before, after)) = tried.before.zip(tried.role) {
+        let dry_run = change.dry_run(visitor).await?;
+        if let Some((before, after)) = dry_run.before.zip(dry_run.role) {
             effects.extend(differences(w, &before.permissions, &after.permissions));
             return Ok(effects);
         }
-        let count = tried.orphans.len();
+        let count = dry_run.orphans.len();
         effects.push(said(w.n("people-orphans", count)));
-        effects.extend(tried.orphans.into_iter().map(|one| {
+        effects.extend(dry_run.orphans.into_iter().map(|one| {
             let what = format!("{} · {} · {}", one.definition_key, one.state, one.label);
             let variables = [("what", what.as_str()), ("why", &one.why)];
             let address = format!("/console/instances/{}/who", one.instance_id);
             Link::to(address, w.say("people-orphan", &variables))
         }));
-        if tried.more {
+        if dry_run.more {
             effects.push(said(w.t("people-orphans-more")));
         }
         Ok(effects)
@@ -278,8 +278,8 @@ fn said(text: impl Into<String>) -> Link {
 }
 
 async fn name_at(visitor: &Visitor, path: &str) -> Result<Vec<(String, String)>, Halt> {
-    let known = visitor.get::<Known>(path).await?;
-    Ok(vec![("name".to_owned(), known.name)])
+    let current = visitor.get::<CurrentName>(path).await?;
+    Ok(vec![("name".to_owned(), current.name)])
 }
 
 /// A check box for each permission of the host, and a text field for permissions that flows define.

@@ -47,7 +47,7 @@ impl Change {
         answer.map(drop)
     }
 
-    pub(super) async fn tried(&self, visitor: &Visitor) -> Result<Tried, Trouble> {
+    pub(super) async fn dry_run(&self, visitor: &Visitor) -> Result<ChangeDryRun, Trouble> {
         let path = format!("{}?dryRun=true", self.path);
         let body = self.body.as_ref();
         let method = self.method.clone();
@@ -57,7 +57,7 @@ impl Change {
 
 /// The answer to a dry run.
 #[derive(Deserialize)]
-pub(super) struct Tried {
+pub(super) struct ChangeDryRun {
     #[serde(default)]
     pub(super) orphans: Vec<Orphan>,
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Asked, Page, Section, Subject, link};
+use super::{Page, PeoplePageQuery, Section, Subject, link};
 use crate::api::with_query;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::session::{Halt, Visitor};
@@ -40,26 +40,26 @@ fn tabs(page: &Page, visitor: &Visitor, current: &Subject) -> Vec<Link> {
     .collect()
 }
 
-pub(super) async fn people(visitor: &Visitor, asked: &Asked) -> Result<Page, Halt> {
-    directory(visitor, asked, &Subject::People, "people", "add-person").await
+pub(super) async fn people(visitor: &Visitor, query: &PeoplePageQuery) -> Result<Page, Halt> {
+    directory(visitor, query, &Subject::People, "people", "add-person").await
 }
 
-pub(super) async fn groups(visitor: &Visitor, asked: &Asked) -> Result<Page, Halt> {
-    directory(visitor, asked, &Subject::Groups, "groups", "add-group").await
+pub(super) async fn groups(visitor: &Visitor, query: &PeoplePageQuery) -> Result<Page, Halt> {
+    directory(visitor, query, &Subject::Groups, "groups", "add-group").await
 }
 
 async fn directory(
     visitor: &Visitor,
-    asked: &Asked,
+    query: &PeoplePageQuery,
     subject: &Subject,
     name: &str,
     add: &str,
 ) -> Result<Page, Halt> {
     let w = visitor.w;
     let parameters = [
-        ("q", asked.q.trim()),
+        ("q", query.q.trim()),
         ("limit", PAGE_ROWS),
-        ("after", &asked.after),
+        ("after", &query.after),
     ];
     let path = with_query(&format!("/v1/{name}"), &parameters);
     let found: Paged<Entry> = visitor.get(&path).await?;
@@ -78,7 +78,7 @@ async fn directory(
     let table = Table::new(w, &heading, &["column-name", "column-id"], rows);
     let page = Page::new(visitor, heading).await;
     let address = subject.address();
-    let at = |after: &str| with_query(&address, &[("q", asked.q.trim()), ("after", after)]);
+    let at = |after: &str| with_query(&address, &[("q", query.q.trim()), ("after", after)]);
     let buttons = if page.may("directory:write") {
         vec![link(subject, add, "", w.t(&format!("people-do-{add}")))]
     } else {
@@ -86,14 +86,14 @@ async fn directory(
     };
     Ok(Page {
         tabs: tabs(&page, visitor, subject),
-        search: Some((asked.q.clone(), address.clone())),
+        search: Some((query.q.clone(), address.clone())),
         buttons,
         sections: vec![Section {
             heading: String::new(),
             table,
             empty: w.t("people-nothing").into_owned(),
         }],
-        first: (!asked.after.is_empty()).then(|| at("")),
+        first: (!query.after.is_empty()).then(|| at("")),
         next: found.page.next.map(|next| at(&next)),
         ..page
     })

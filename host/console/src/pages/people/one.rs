@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::lists::{Entry, PAGE_ROWS};
-use super::{Asked, Page, Section, Subject, link};
+use super::{Page, PeoplePageQuery, Section, Subject, link};
 use crate::api::{segment, with_query};
 use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
@@ -197,12 +197,12 @@ fn absences_of(
 
 pub(super) async fn group(
     visitor: &Visitor,
-    asked: &Asked,
+    query: &PeoplePageQuery,
     subject: &Subject,
     id: &str,
 ) -> Result<Page, Halt> {
     let w = visitor.w;
-    let parameters = [("group", id), ("limit", PAGE_ROWS), ("after", &asked.after)];
+    let parameters = [("group", id), ("limit", PAGE_ROWS), ("after", &query.after)];
     let path = format!("/v1/groups/{}", segment(id));
     let members = with_query("/v1/people", &parameters);
     let (found, members) = tokio::join!(
@@ -227,7 +227,7 @@ pub(super) async fn group(
     let at = |after: &str| with_query(&address, &[("after", after)]);
     Ok(Page {
         trail: trail(visitor, &Subject::Groups, "groups"),
-        first: (!asked.after.is_empty()).then(|| address.clone()),
+        first: (!query.after.is_empty()).then(|| address.clone()),
         next: members.page.next.map(|next| at(&next)),
         facts: vec![(w.t("column-id").into_owned(), id)],
         buttons: buttons(visitor, subject, &["rename", "add-member"], may),

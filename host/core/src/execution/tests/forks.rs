@@ -165,34 +165,34 @@ fn taken(fork: &str, count: usize, moment: u64) -> Vec<usize> {
 
 /// Where the branches are, by the structure of the flow.
 #[derive(Debug, Clone)]
-enum Place {
+enum BranchPosition {
     At(String),
     Inside {
         fork: String,
-        branches: Vec<Place>,
+        branches: Vec<BranchPosition>,
         arrived: usize,
     },
 }
 
 enum Moved {
-    To(Place),
+    To(BranchPosition),
     /// It goes on, and this branch begins beside it.
-    Beside(Place, Place),
+    Beside(BranchPosition, BranchPosition),
     Arrived,
     Ended,
     Done,
 }
 
-impl Place {
-    fn enter(graph: &Graph, name: &str, moment: u64) -> Place {
+impl BranchPosition {
+    fn enter(graph: &Graph, name: &str, moment: u64) -> BranchPosition {
         if !name.starts_with('F') {
-            return Place::At(name.to_owned());
+            return BranchPosition::At(name.to_owned());
         }
         let targets = &graph.transition(name, "PASS").expect("a way").targets;
         let branches = taken(name, targets.len(), moment)
             .into_iter()
-            .map(|branch| Place::enter(graph, &targets[branch], moment));
-        Place::Inside {
+            .map(|branch| BranchPosition::enter(graph, &targets[branch], moment));
+        BranchPosition::Inside {
             fork: name.to_owned(),
             branches: branches.collect(),
             arrived: 0,
@@ -201,14 +201,16 @@ impl Place {
 
     fn active(&self) -> Vec<String> {
         match self {
-            Place::At(name) => vec![name.clone()],
-            Place::Inside { branches, .. } => branches.iter().flat_map(Place::active).collect(),
+            BranchPosition::At(name) => vec![name.clone()],
+            BranchPosition::Inside { branches, .. } => {
+                branches.iter().flat_map(BranchPosition::active).collect()
+            }
         }
     }
 
     /// The joins that some have come to, and how many.
     fn waiting(&self) -> Vec<(String, usize)> {
-        let Place::Inside {
+        let BranchPosition::Inside {
             fork,
             branches,
             arrived,
@@ -218,27 +220,27 @@ impl Place {
         };
         let own = (*arrived > 0).then(|| (format!("J{}", &fork[1..]), *arrived));
         own.into_iter()
-            .chain(branches.iter().flat_map(Place::waiting))
+            .chain(branches.iter().flat_map(BranchPosition::waiting))
             .collect()
     }
 
     /// Moves the branch that is the `number`-th of the active ones.
     fn step(self, graph: &Graph, number: usize, trigger: &str, moment: u64) -> Moved {
         match self {
-            Place::At(name) => {
+            BranchPosition::At(name) => {
                 let next = &graph.transition(&name, trigger).expect("a way").targets[0];
                 match trigger {
                     _ if trigger.starts_with("SPAWN") => {
-                        let beside = Place::At(format!("S{}", &name[1..]));
-                        Moved::Beside(Place::At(name), beside)
+                        let beside = BranchPosition::At(format!("S{}", &name[1..]));
+                        Moved::Beside(BranchPosition::At(name), beside)
                     }
                     "END" => Moved::Ended,
                     _ if next == "Done" => Moved::Done,
                     _ if next.starts_with('J') => Moved::Arrived,
-                    _ => Moved::To(Place::enter(graph, next, moment)),
+                    _ => Moved::To(BranchPosition::enter(graph, next, moment)),
                 }
             }
-            Place::Inside {
+            BranchPosition::Inside {
                 fork,
                 mut branches,
                 mut arrived,
@@ -264,8 +266,8 @@ impl Place {
                 }
                 match (branches.is_empty(), arrived) {
                     (true, 0) => Moved::Ended,
-                    (true, _) => Moved::To(Place::At(format!("J{}", &fork[1..]))),
-                    (false, _) => Moved::To(Place::Inside {
+                    (true, _) => Moved::To(BranchPosition::At(format!("J{}", &fork[1..]))),
+                    (false, _) => Moved::To(BranchPosition::Inside {
                         fork,
                         branches,
                         arrived,
@@ -356,7 +358,7 @@ fn walk(block: &Block, steps: &[(usize, u8)]) -> Result<(), TestCaseError> {
     let drawn = graph(block);
     let moment = Rc::new(Cell::new(0));
     let mut script = scripted(&drawn, &moment);
-    let mut model = Some(Place::At("Begin".into()));
+    let mut model = Some(BranchPosition::At("Begin".into()));
     for (number, (pick, kind)) in steps.iter().enumerate() {
         let Some(place) = model.take() else { break };
         moment.set(number as u64 + 1);

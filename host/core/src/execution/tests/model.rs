@@ -31,9 +31,9 @@ use crate::rejection::Rejection;
 
 use choices::{ALLOCATED, Choices};
 use flow::Flow;
-use ledger::{Checked, Ledger, Life, Moment, Place, ensure};
-use rules::Attempt;
-use step::{Step, View};
+use ledger::{Checked, Ledger, Life, Moment, VisitPhase, ensure};
+use rules::AttemptedCommand;
+use step::{ModelStep, View};
 use world::{Change, World};
 
 const CASES: u32 = 700;
@@ -129,7 +129,7 @@ impl Walk {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Checked {
+    fn step(&mut self, step: &ModelStep) -> Checked {
         for change in &step.changes {
             self.steps.push(format!("{change:?}"));
             self.world.borrow_mut().take(change);
@@ -233,7 +233,7 @@ impl Walk {
     fn go_on(&mut self, actor: &Actor, command: &Command) -> Checked {
         let before = self.script.instance().clone();
         let world = self.world.borrow().clone();
-        let attempt = Attempt {
+        let attempt = AttemptedCommand {
             ledger: &self.ledger,
             world: &world,
             actor: &actor.id,
@@ -364,7 +364,7 @@ impl Walk {
             return Ok(());
         };
         let ledger = &self.ledger;
-        let is_active = |id| ledger.state_instances[id].place == Place::Active;
+        let is_active = |id| ledger.state_instances[id].place == VisitPhase::Active;
         let child_of = ledger.children.get(child);
         let forgotten =
             child_of.is_some_and(|child| child.ended.is_none() && is_active(&child.state_instance));
@@ -446,7 +446,7 @@ fn inherits(before: &Instance, lineage: &Lineage, after: &Instance) -> Checked {
 fn walked(
     flow: &Flow,
     directory: &[Change],
-    steps: &[Step],
+    steps: &[ModelStep],
 ) -> Result<BTreeMap<String, usize>, String> {
     let mut walk = Walk::new(flow, directory);
     for step in steps {

@@ -25,7 +25,7 @@ const PEOPLE: [&str; 6] = ["ann", "eve", "bob", "cid", "dee", "eli"];
 const CREW: [&str; 4] = ["ann", "eve", "bob", "cid"];
 
 #[derive(Debug, Clone)]
-struct Step {
+struct PeopleStep {
     actor: usize,
     task: usize,
     action: usize,
@@ -34,11 +34,11 @@ struct Step {
     absences: Vec<(usize, usize)>,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PeopleStep> {
     let one = 0..PEOPLE.len();
     let absences = prop::collection::vec((one.clone(), one.clone()), 0..4);
     (one.clone(), 0..3_usize, 0..12_usize, one, absences).prop_map(
-        |(actor, task, action, to, absences)| Step {
+        |(actor, task, action, to, absences)| PeopleStep {
             actor,
             task,
             action,
@@ -53,7 +53,7 @@ fn groups(id: &str) -> Vec<String> {
     crew.into_iter().collect()
 }
 
-fn actor(step: &Step) -> Actor {
+fn actor(step: &PeopleStep) -> Actor {
     let id = PEOPLE[step.actor];
     let stands_in_for = mine(step).into_iter().map(|(absent, _)| StandIn {
         person: PEOPLE[absent].into(),
@@ -69,12 +69,12 @@ fn actor(step: &Step) -> Actor {
 }
 
 /// The absences that name the step's actor.
-fn mine(step: &Step) -> Vec<(usize, usize)> {
+fn mine(step: &PeopleStep) -> Vec<(usize, usize)> {
     let absences = step.absences.iter().copied();
     absences.filter(|(_, by)| *by == step.actor).collect()
 }
 
-fn command(step: &Step, task: &Task) -> Command {
+fn command(step: &PeopleStep, task: &Task) -> Command {
     let (task, to, reason) = (task.id, PEOPLE[step.to].to_owned(), "so".to_owned());
     match step.action {
         0..=2 => Command::Claim { task },
@@ -207,7 +207,7 @@ fn stand_ins(person: usize, absences: &[(usize, usize)]) -> Vec<StandIn> {
 }
 
 /// How many decisions were made in another's name.
-fn walk(steps: &[Step]) -> usize {
+fn walk(steps: &[PeopleStep]) -> usize {
     let mut script = flow();
     script.run("ann", &start()).expect("a start");
     for step in steps {

@@ -16,7 +16,7 @@ const PEOPLE: [&str; 4] = ["ann", "bob", "cid", "dan"];
 const STATES: [&str; 6] = ["Review", "Other", "Rework", "Hop", "Done", "Unreached"];
 
 #[derive(Debug, Clone)]
-struct Step {
+struct RandomStep {
     person: usize,
     task: usize,
     action: usize,
@@ -27,7 +27,7 @@ struct Step {
     excluded: Option<usize>,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = RandomStep> {
     let person = 0..PEOPLE.len();
     (
         (person.clone(), 0..4_usize, 0..10_usize),
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         prop::option::weighted(0.2, person),
     )
         .prop_map(
-            |((person, task, action), enter, offers, owner, excluded)| Step {
+            |((person, task, action), enter, offers, owner, excluded)| RandomStep {
                 person,
                 task,
                 action,
@@ -50,7 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A flow that answers as the current step says.
-fn flow(current: &Rc<RefCell<Option<Step>>>) -> Script {
+fn flow(current: &Rc<RefCell<Option<RandomStep>>>) -> Script {
     let (planning, assigning) = (current.clone(), current.clone());
     let plan = move |state: &str, _: &Instance| {
         let step = planning.borrow();
@@ -91,7 +91,10 @@ fn flow(current: &Rc<RefCell<Option<Step>>>) -> Script {
     Script::new().planning(plan).assigning(assign)
 }
 
-fn attempt(script: &mut Script, step: &Step) -> Option<(String, Result<Outcome, ExecutionError>)> {
+fn attempt(
+    script: &mut Script,
+    step: &RandomStep,
+) -> Option<(String, Result<Outcome, ExecutionError>)> {
     let person = PEOPLE[step.person];
     let instance = script.instance();
     let tasks: Vec<_> = instance

@@ -16,7 +16,7 @@ const PEOPLE: [&str; 5] = ["ann", "bob", "cid", "dan", "max"];
 const GROUPS: [&str; 3] = ["crew", "bench", "office"];
 
 #[derive(Debug, Clone)]
-enum Step {
+enum StaffingStep {
     /// Of a group, by a mask of people.
     Members(usize, u32),
     Manager(Option<usize>),
@@ -25,14 +25,14 @@ enum Step {
     Vote(usize),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = StaffingStep> {
     let person = 0..PEOPLE.len();
     prop_oneof![
-        3 => (0..GROUPS.len(), 0..32_u32).prop_map(|(group, mask)| Step::Members(group, mask)),
-        1 => prop::option::of(person.clone()).prop_map(Step::Manager),
-        4 => (person, 0..4_usize).prop_map(|(person, task)| Step::Claim(person, task)),
-        1 => (0..4_usize).prop_map(Step::Release),
-        3 => (0..4_usize).prop_map(Step::Vote),
+        3 => (0..GROUPS.len(), 0..32_u32).prop_map(|(group, mask)| StaffingStep::Members(group, mask)),
+        1 => prop::option::of(person.clone()).prop_map(StaffingStep::Manager),
+        4 => (person, 0..4_usize).prop_map(|(person, task)| StaffingStep::Claim(person, task)),
+        1 => (0..4_usize).prop_map(StaffingStep::Release),
+        3 => (0..4_usize).prop_map(StaffingStep::Vote),
     ]
 }
 
@@ -173,25 +173,25 @@ proptest! {
     }
 }
 
-fn act(script: &mut Script, directory: &Rc<RefCell<TestDirectory>>, step: &Step) {
+fn act(script: &mut Script, directory: &Rc<RefCell<TestDirectory>>, step: &StaffingStep) {
     let id = script.instance().id;
     let tasks = script.instance().active[0].tasks.clone();
     let open: Vec<_> = tasks.iter().filter(|task| task.status.is_open()).collect();
     let one = |number: &usize| open[number % open.len()];
     match step {
-        Step::Members(group, mask) => {
+        StaffingStep::Members(group, mask) => {
             let members = (0..PEOPLE.len()).filter(|one| mask & (1 << one) != 0);
             let members: Vec<_> = members.map(|one| PEOPLE[one]).collect();
             let changed = directory.borrow().clone().group(GROUPS[*group], &members);
             directory.replace(changed);
         }
-        Step::Manager(None) => directory.borrow_mut().managers.clear(),
-        Step::Manager(Some(manager)) => {
+        StaffingStep::Manager(None) => directory.borrow_mut().managers.clear(),
+        StaffingStep::Manager(Some(manager)) => {
             let changed = directory.borrow().clone().manager("ann", PEOPLE[*manager]);
             directory.replace(changed);
         }
         // What is refused changes nothing.
-        Step::Claim(who, task) => {
+        StaffingStep::Claim(who, task) => {
             let directory = directory.borrow().clone();
             let groups = directory.groups.iter();
             let theirs = groups.filter(|(_, members)| members.contains(PEOPLE[*who]));
@@ -201,16 +201,16 @@ fn act(script: &mut Script, directory: &Rc<RefCell<TestDirectory>>, step: &Step)
             };
             drop(script.run_as(&actor, &Command::Claim { task: one(task).id }));
         }
-        Step::Release(task) => {
+        StaffingStep::Release(task) => {
             let owner = one(task).owner().unwrap_or("dan").to_owned();
             drop(script.run(&owner, &Command::Release { task: one(task).id }));
         }
-        Step::Vote(task) => {
+        StaffingStep::Vote(task) => {
             let owner = one(task).owner().unwrap_or("dan").to_owned();
             drop(script.run(&owner, &decide(one(task).id, "GO")));
         }
     }
-    if matches!(step, Step::Members(..) | Step::Manager(_)) {
+    if matches!(step, StaffingStep::Members(..) | StaffingStep::Manager(_)) {
         let reassessment = Command::Reassessment { instance: id };
         script
             .run_as(&Actor::host(), &reassessment)

@@ -18,7 +18,7 @@ use crate::instance::{Instance, OpenDeadline, Status, Task};
 const PEOPLE: [&str; 3] = ["bob", "cid", "dan"];
 
 #[derive(Debug, Clone)]
-enum Step {
+enum WatchStep {
     /// Any deadline so far, with any of its due times.
     Pass(prop::sample::Index),
     /// The next one that is open.
@@ -32,19 +32,19 @@ enum Step {
     Resume,
 }
 
-fn step() -> impl Strategy<Value = (i64, Step)> {
+fn step() -> impl Strategy<Value = (i64, WatchStep)> {
     let any = any::<prop::sample::Index>;
     let step = prop_oneof![
-        3 => any().prop_map(Step::Pass),
-        5 => Just(Step::PassNext),
-        3 => (0..PEOPLE.len(), any()).prop_map(|(person, task)| Step::Claim(person, task)),
-        1 => any().prop_map(Step::Decide),
-        1 => any().prop_map(Step::Release),
+        3 => any().prop_map(WatchStep::Pass),
+        5 => Just(WatchStep::PassNext),
+        3 => (0..PEOPLE.len(), any()).prop_map(|(person, task)| WatchStep::Claim(person, task)),
+        1 => any().prop_map(WatchStep::Decide),
+        1 => any().prop_map(WatchStep::Release),
         1 => (any(), prop::option::of(1..300_i64))
-            .prop_map(|(task, until)| Step::SuspendTask(task, until)),
-        2 => any().prop_map(Step::ResumeTask),
-        1 => Just(Step::Suspend),
-        2 => Just(Step::Resume),
+            .prop_map(|(task, until)| WatchStep::SuspendTask(task, until)),
+        2 => any().prop_map(WatchStep::ResumeTask),
+        1 => Just(WatchStep::Suspend),
+        2 => Just(WatchStep::Resume),
     ];
     (1..150_i64, step)
 }
@@ -231,7 +231,7 @@ fn next(instance: &Instance) -> Option<(DeadlineId, Timestamp)> {
     all.min().map(|(due_at, id)| (id, due_at))
 }
 
-fn command(script: &Script, step: &Step) -> Option<(String, Command)> {
+fn command(script: &Script, step: &WatchStep) -> Option<(String, Command)> {
     let instance = script.instance();
     let tasks: Vec<_> = instance
         .active
@@ -244,19 +244,19 @@ fn command(script: &Script, step: &Step) -> Option<(String, Command)> {
     };
     let id = instance.id;
     Some(match step {
-        Step::Claim(person, index) => {
+        WatchStep::Claim(person, index) => {
             let (task, _) = task(index)?;
             (PEOPLE[*person].to_owned(), Command::Claim { task })
         }
-        Step::Decide(index) => {
+        WatchStep::Decide(index) => {
             let (task, owner) = task(index)?;
             (owner, decide(task, "GO"))
         }
-        Step::Release(index) => {
+        WatchStep::Release(index) => {
             let (task, owner) = task(index)?;
             (owner, Command::Release { task })
         }
-        Step::SuspendTask(index, until) => {
+        WatchStep::SuspendTask(index, until) => {
             let (task, owner) = task(index)?;
             let until = until.map(|seconds| second(script.now() + 150 + seconds));
             let reason = None;
@@ -267,17 +267,17 @@ fn command(script: &Script, step: &Step) -> Option<(String, Command)> {
             };
             (owner, command)
         }
-        Step::ResumeTask(index) => {
+        WatchStep::ResumeTask(index) => {
             let (task, owner) = task(index)?;
             (owner, Command::ResumeTask { task })
         }
-        Step::Suspend => {
+        WatchStep::Suspend => {
             let reason = "pause".into();
             let instance = id;
             ("amy".to_owned(), Command::Suspend { instance, reason })
         }
-        Step::Resume => ("amy".to_owned(), Command::Resume { instance: id }),
-        Step::Pass(_) | Step::PassNext => return None,
+        WatchStep::Resume => ("amy".to_owned(), Command::Resume { instance: id }),
+        WatchStep::Pass(_) | WatchStep::PassNext => return None,
     })
 }
 
@@ -293,8 +293,8 @@ proptest! {
             let before = script.instance().clone();
             let then = script.now() + pause;
             let passing = match &step {
-                Step::PassNext => next(&before),
-                Step::Pass(index) => {
+                WatchStep::PassNext => next(&before),
+                WatchStep::Pass(index) => {
                     let seen: Vec<_> = log.seen.iter().copied().collect();
                     Some(seen[index.index(seen.len())])
                 }

@@ -23,7 +23,7 @@ fn message() -> Message {
     }
 }
 
-fn settings(reach: Reach) -> Settings {
+fn settings(reach: AllowedAddresses) -> Settings {
     Settings {
         reach,
         timeout: TIMEOUT,
@@ -68,7 +68,7 @@ fn url(text: &str) -> Url {
 async fn a_post_has_the_documented_form_and_redirects_are_not_followed() {
     let (port, mut asked) =
         receiver("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
-    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    let client = Post::new(&settings(AllowedAddresses::Private)).expect("settings");
     let status = client
         .send(
             &url(&format!("http://127.0.0.1:{port}/hook?key=1")),
@@ -100,7 +100,7 @@ async fn a_post_has_the_documented_form_and_redirects_are_not_followed() {
 async fn names_are_looked_up_and_their_addresses_checked() {
     let (port, mut asked) = receiver("HTTP/1.1 204 No Content\r\n\r\n").await;
     let inside = url(&format!("https://localhost:{port}/"));
-    let client = Post::new(&settings(Reach::Public)).expect("settings");
+    let client = Post::new(&settings(AllowedAddresses::Public)).expect("settings");
     let refused = client
         .send(&inside, message())
         .await
@@ -112,7 +112,7 @@ async fn names_are_looked_up_and_their_addresses_checked() {
         .await
         .expect_err("a refusal");
     assert!(matches!(refused, PostError::Forbidden(_)), "{refused}");
-    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    let client = Post::new(&settings(AllowedAddresses::Private)).expect("settings");
     assert_eq!(
         client.send(&inside, message()).await.expect("a status"),
         204
@@ -126,7 +126,7 @@ async fn a_response_is_awaited_only_until_the_timeout() {
     let port = listener.local_addr().expect("an address").port();
     let hasty = Settings {
         timeout: Duration::from_millis(50),
-        ..settings(Reach::Private)
+        ..settings(AllowedAddresses::Private)
     };
     let client = Post::new(&hasty).expect("settings");
     let silent = client
@@ -137,7 +137,7 @@ async fn a_response_is_awaited_only_until_the_timeout() {
         "{silent:?}"
     );
     drop(listener);
-    let closed = Post::new(&settings(Reach::Private)).expect("settings");
+    let closed = Post::new(&settings(AllowedAddresses::Private)).expect("settings");
     let refused = closed
         .send(&url(&format!("http://127.0.0.1:{port}/")), message())
         .await;
@@ -151,7 +151,7 @@ async fn a_response_is_awaited_only_until_the_timeout() {
 async fn an_endless_response_head_is_cut_off() {
     let endless: &'static str = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(64 * 1024)).leak();
     let (port, _asked) = receiver(endless).await;
-    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    let client = Post::new(&settings(AllowedAddresses::Private)).expect("settings");
     let cut = client
         .send(&url(&format!("http://127.0.0.1:{port}/")), message())
         .await;
@@ -198,7 +198,7 @@ async fn tls_requires_a_trusted_certificate_for_the_host_name() {
         let (port, file, mut asked) = receiver_over_tls().await;
         let settings = Settings {
             ca_file: is_trusted.then(|| file.clone()),
-            ..settings(Reach::Private)
+            ..settings(AllowedAddresses::Private)
         };
         let client = Post::new(&settings).expect("settings");
         let target = url(&format!("https://{host}:{port}/"));

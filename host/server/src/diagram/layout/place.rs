@@ -3,7 +3,7 @@
 //! Each row is solved exactly: points that want the same space are pooled and share it by weight. Sweeps down and up adapt
 //! the rows to each other. Lines between labels and bends have the largest weight, so that long lines are straight.
 
-use super::{Chain, Direction, Layout, Mesh, PointKind, Route, Spot, Step, real};
+use super::{Chain, Direction, Layout, Mesh, PointKind, Route, RouteSegment, Spot, real};
 
 const SWEEPS: usize = 60;
 /// The gap between two boxes, and between any other two points of a row.
@@ -31,7 +31,7 @@ pub(super) fn place(mesh: &Mesh, nodes: usize) -> Layout {
         .iter()
         .enumerate()
         .map(|(link, chain)| Route {
-            steps: steps(mesh, link, chain, &xs, &bands, &ports),
+            segments: segments(mesh, link, chain, &xs, &bands, &ports),
             label: middle(chain.label),
         })
         .collect();
@@ -241,47 +241,47 @@ fn ports(mesh: &Mesh, xs: &[f64]) -> Vec<(f64, f64)> {
     ports
 }
 
-fn steps(
+fn segments(
     mesh: &Mesh,
     link: usize,
     chain: &Chain,
     xs: &[f64],
     bands: &[Band],
     ports: &[(f64, f64)],
-) -> Vec<Step> {
+) -> Vec<RouteSegment> {
     let last = chain.points.len() - 1;
-    let mut steps: Vec<Step> = Vec::with_capacity(chain.points.len());
+    let mut segments: Vec<RouteSegment> = Vec::with_capacity(chain.points.len());
     for (index, point) in chain.points.iter().enumerate() {
         let band = &bands[mesh.points[*point].row];
         let half = mesh.points[*point].extent.height / 2.0;
-        let step = if index == 0 {
+        let segment = if index == 0 {
             let y = band.middle() + half;
-            Step {
+            RouteSegment {
                 x: ports[link].0,
                 enters: y,
                 leaves: y,
             }
         } else if index == last {
             let y = band.middle() - half;
-            Step {
+            RouteSegment {
                 x: ports[link].1,
                 enters: y,
                 leaves: y,
             }
         } else {
-            Step {
+            RouteSegment {
                 x: xs[*point],
                 enters: band.top,
                 leaves: band.bottom,
             }
         };
-        steps.push(step);
+        segments.push(segment);
     }
     if chain.leads == Direction::Up {
-        steps.reverse();
-        for step in &mut steps {
-            std::mem::swap(&mut step.enters, &mut step.leaves);
+        segments.reverse();
+        for segment in &mut segments {
+            std::mem::swap(&mut segment.enters, &mut segment.leaves);
         }
     }
-    steps
+    segments
 }

@@ -38,7 +38,7 @@ fn a_way_back_leads_up_and_is_labelled_at_its_source() {
     let layout = laid_out(3, &[(0, 1), (1, 2), (2, 0)]);
     let back = &layout.routes[2];
     let heights: Vec<f64> = back
-        .steps
+        .segments
         .iter()
         .flat_map(|s| [s.enters, s.leaves])
         .collect();
@@ -90,10 +90,10 @@ proptest! {
             }
         }
         for route in &layout.routes {
-            for step in &route.steps[1..route.steps.len() - 1] {
-                let (top, bottom) = (step.enters.min(step.leaves), step.enters.max(step.leaves));
+            for segment in &route.segments[1..route.segments.len() - 1] {
+                let (top, bottom) = (segment.enters.min(segment.leaves), segment.enters.max(segment.leaves));
                 let hit = layout.nodes.iter().any(|spot| {
-                    (spot.x - step.x).abs() < 60.0 && spot.y + 25.0 > top && spot.y - 25.0 < bottom
+                    (spot.x - segment.x).abs() < 60.0 && spot.y + 25.0 > top && spot.y - 25.0 < bottom
                 });
                 prop_assert!(!hit, "a line through a box");
             }

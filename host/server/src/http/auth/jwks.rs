@@ -36,24 +36,26 @@ pub(super) struct Jwks {
     ages: KeyAges,
     client: HttpClient,
     clock: Clock,
-    held: RwLock<Held>,
+    cached: RwLock<CachedKeys>,
     /// The task that holds it fetches. The others wait for the result.
     fetching: Arc<Mutex<()>>,
 }
 
+/// The keys with the time of their request, and the last attempt to fetch them.
 #[derive(Default)]
-struct Held {
+struct CachedKeys {
     keys: Option<(Arc<KeySet>, Timestamp)>,
-    attempt: Option<Attempt>,
+    attempt: Option<FetchAttempt>,
 }
 
 #[derive(Clone, Copy)]
-struct Attempt {
+struct FetchAttempt {
     at: Timestamp,
     succeeded: bool,
 }
 
-enum Found {
+/// The key for a token, as the cache has it.
+enum KeyLookup {
     Fresh(Arc<Key>),
     Stale(Arc<Key>),
     Missing,
@@ -74,7 +76,7 @@ impl Jwks {
             ages,
             client: HttpClient::new(),
             clock,
-            held: RwLock::default(),
+            cached: RwLock::default(),
             fetching: Arc::default(),
         })
     }
@@ -89,17 +91,17 @@ impl Jwks {
         if algorithm.family() == AlgorithmFamily::Hmac {
             return Err(AuthError::Untrusted);
         }
-        if let Found::Fresh(key) = self.look(id, algorithm) {
+        if let KeyLookup::Fresh(key) = self.look(id, algorithm) {
             return Ok(key);
         }
         let renewing = tokio::time::timeout(WAIT_MAX, self.renew(id, algorithm));
         let is_over = renewing.await.is_ok();
         match self.look(id, algorithm) {
-            Found::Fresh(key) | Found::Stale(key) => Ok(key),
-            Found::Missing if is_over && self.has_failed() == Some(false) => {
+            KeyLookup::Fresh(key) | KeyLookup::Stale(key) => Ok(key),
+            KeyLookup::Missing if is_over && self.has_failed() == Some(false) => {
                 Err(AuthError::Untrusted)
             }
-            Found::Missing => Err(AuthError::Unavailable),
+            KeyLookup::Missing => Err(AuthError::Unavailable),
         }
     }
 
@@ -110,7 +112,7 @@ impl Jwks {
             Err(_) if self.has_failed() == Some(true) => return,
             Err(_) => Arc::clone(&self.fetching).lock_owned().await,
         };
-        if matches!(self.look(id, algorithm), Found::Fresh(_)) {
+        if matches!(self.look(id, algorithm), KeyLookup::Fresh(_)) {
             return;
         }
         // If the task panicked, the keys are unchanged.
@@ -124,16 +126,16 @@ impl Jwks {
         self.last_attempt().map(|attempt| !attempt.succeeded)
     }
 
-    fn look(&self, id: Option<&str>, algorithm: Algorithm) -> Found {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        let Some((keys, fetched_at)) = &held.keys else {
-            return Found::Missing;
+    fn look(&self, id: Option<&str>, algorithm: Algorithm) -> KeyLookup {
+        let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+        let Some((keys, fetched_at)) = &cached.keys else {
+            return KeyLookup::Missing;
         };
         let age = self.since(*fetched_at);
         match keys.find(id, algorithm) {
-            Some(key) if age <= self.ages.fresh => Found::Fresh(Arc::clone(key)),
-            Some(key) if age <= self.ages.kept_max => Found::Stale(Arc::clone(key)),
-            _ => Found::Missing,
+            Some(key) if age <= self.ages.fresh => KeyLookup::Fresh(Arc::clone(key)),
+            Some(key) if age <= self.ages.kept_max => KeyLookup::Stale(Arc::clone(key)),
+            _ => KeyLookup::Missing,
         }
     }
 
@@ -170,13 +172,13 @@ impl Jwks {
 
     /// Stores the keys. Their age counts from the begin of the request.
     fn keep(&self, fetched: Result<KeySet, String>, begun: Timestamp) {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        held.attempt = Some(Attempt {
+        let mut cached = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+        cached.attempt = Some(FetchAttempt {
             at: begun,
             succeeded: fetched.is_ok(),
         });
         match fetched {
-            Ok(keys) => held.keys = Some((Arc::new(keys), begun)),
+            Ok(keys) => cached.keys = Some((Arc::new(keys), begun)),
             Err(error) => tracing::warn!(
                 url = %self.url,
                 error,
@@ -185,8 +187,8 @@ impl Jwks {
         }
     }
 
-    fn last_attempt(&self) -> Option<Attempt> {
-        self.held
+    fn last_attempt(&self) -> Option<FetchAttempt> {
+        self.cached
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .attempt

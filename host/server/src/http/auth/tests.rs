@@ -21,11 +21,11 @@ const NOW_SECONDS: i64 = 1_800_000_000;
 const SECRET: [u8; 32] = *b"thirty-two bytes that are secret";
 
 /// A clock that stands still until it is moved.
-struct Hands(Arc<AtomicI64>);
+struct TestTime(Arc<AtomicI64>);
 
-impl Hands {
-    fn new() -> Hands {
-        Hands(Arc::new(AtomicI64::new(NOW_SECONDS * 1000)))
+impl TestTime {
+    fn new() -> TestTime {
+        TestTime(Arc::new(AtomicI64::new(NOW_SECONDS * 1000)))
     }
 
     fn clock(&self) -> Clock {
@@ -85,7 +85,7 @@ fn hs256(content: &Value) -> String {
 }
 
 async fn check(authorization: &str) -> Result<Claims, AuthError> {
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     authenticator.authenticate(Some(authorization)).await
 }
 
@@ -104,7 +104,7 @@ async fn a_token_without_a_tenant_is_of_the_default_one_if_there_is_one() {
             default_tenant: Some("acme".to_owned()),
             ..settings()
         };
-        let authenticator = Authenticator::new(single, Hands::new().clock()).unwrap();
+        let authenticator = Authenticator::new(single, TestTime::new().clock()).unwrap();
         let claims = authenticator.authenticate(Some(&token)).await.unwrap();
         assert_eq!(claims.tenant, "acme");
         // Who names a tenant means that one.
@@ -144,8 +144,8 @@ async fn a_good_token_says_who_acts() {
 
 #[tokio::test]
 async fn what_is_minted_is_accepted_until_it_expires() {
-    let hands = Hands::new();
-    let authenticator = Authenticator::new(settings(), hands.clock()).unwrap();
+    let time = TestTime::new();
+    let authenticator = Authenticator::new(settings(), time.clock()).unwrap();
     let claims = Claims {
         subject: "bob".to_owned(),
         tenant: "acme".to_owned(),
@@ -155,7 +155,7 @@ async fn what_is_minted_is_accepted_until_it_expires() {
         &settings(),
         &claims,
         Duration::from_secs(100),
-        hands.clock().now(),
+        time.clock().now(),
     )
     .unwrap();
     let authorization = format!("bearer {token}");
@@ -164,14 +164,14 @@ async fn what_is_minted_is_accepted_until_it_expires() {
         authenticator.authenticate(Some(&authorization)).await,
         Ok(claims)
     );
-    hands.advance(Duration::from_secs(129));
+    time.advance(Duration::from_secs(129));
     assert!(
         authenticator
             .authenticate(Some(&authorization))
             .await
             .is_ok()
     );
-    hands.advance(Duration::from_secs(1));
+    time.advance(Duration::from_secs(1));
     assert_eq!(
         authenticator.authenticate(Some(&authorization)).await,
         Err(AuthError::Expired)
@@ -180,7 +180,7 @@ async fn what_is_minted_is_accepted_until_it_expires() {
 
 #[test]
 fn nothing_is_minted_that_would_be_refused() {
-    let now = Hands::new().clock().now();
+    let now = TestTime::new().clock().now();
     let minted = |subject: &str, lifetime: u64, settings: &AuthSettings| {
         let claims = Claims {
             subject: subject.to_owned(),
@@ -213,7 +213,7 @@ fn nothing_is_minted_that_would_be_refused() {
 
 #[tokio::test]
 async fn only_bearer_tokens_count() {
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     for missing in [None, Some(""), Some("Basic YTpi"), Some("Bearer")] {
         assert_eq!(
             authenticator.authenticate(missing).await,
@@ -419,7 +419,7 @@ async fn each_kind_of_public_key_verifies_its_own_tokens() {
         Signer::ed25519_beginning_with_zero("0d"),
     ];
     let provider = Provider::start(&signers).await;
-    let authenticator = provider.authenticator(&Hands::new());
+    let authenticator = provider.authenticator(&TestTime::new());
     for signer in &signers {
         for algorithm in signer.algorithms {
             let token = signer.token(&good(), *algorithm);
@@ -446,7 +446,7 @@ async fn each_kind_of_public_key_verifies_its_own_tokens() {
 async fn a_public_key_is_no_shared_secret() {
     let signer = Signer::rsa("r");
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
-    let authenticator = provider.authenticator(&Hands::new());
+    let authenticator = provider.authenticator(&TestTime::new());
     assert!(
         authenticator
             .authenticate(Some(&signer.token(&good(), Algorithm::RS256)))
@@ -497,29 +497,29 @@ fn refusals_have_stable_codes() {
 
 #[tokio::test]
 async fn a_token_that_was_accepted_ends_with_its_time_all_the_same() {
-    let hands = Hands::new();
-    let authenticator = Authenticator::new(settings(), hands.clock()).unwrap();
+    let time = TestTime::new();
+    let authenticator = Authenticator::new(settings(), time.clock()).unwrap();
     let token = hs256(&content("nbf", json!(NOW_SECONDS)));
     let leeway = settings().leeway;
     for _ in 0..2 {
         let claims = authenticator.authenticate(Some(&token)).await.unwrap();
         assert_eq!(claims.subject, "alice");
     }
-    hands.advance(Duration::from_secs(59) + leeway);
+    time.advance(Duration::from_secs(59) + leeway);
     authenticator.authenticate(Some(&token)).await.unwrap();
-    hands.advance(Duration::from_secs(1));
+    time.advance(Duration::from_secs(1));
     let refused = authenticator.authenticate(Some(&token)).await.unwrap_err();
     assert_eq!(refused.code(), "token_expired");
     // A clock that was wrong and is set back to before the token began.
     let before = NOW_SECONDS * 1000 - i64::try_from(leeway.as_millis()).unwrap() - 1;
-    hands.0.store(before, Ordering::SeqCst);
+    time.0.store(before, Ordering::SeqCst);
     let refused = authenticator.authenticate(Some(&token)).await.unwrap_err();
     assert_eq!(refused.code(), "token_not_yet_valid");
 }
 
 #[tokio::test]
 async fn a_token_that_was_accepted_lends_nothing_to_another() {
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     let token = hs256(&good());
     authenticator.authenticate(Some(&token)).await.unwrap();
     let (start, signature) = token.rsplit_once('.').unwrap();

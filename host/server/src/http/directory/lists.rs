@@ -14,7 +14,7 @@ use crate::http::page::{Page, decode, foreign, limit, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
 use wrkflw_engine::validation::check_name;
-use wrkflw_store::directory::lists::{Kind, Place};
+use wrkflw_store::directory::lists::{DirectoryCursor, Kind};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 view! {
-    of wrkflw_store::directory::lists::Named;
+    of wrkflw_store::directory::lists::DirectoryRow;
     /// A person or a group in a list.
     pub(in crate::http) struct DirectoryEntry {
         pub id: String,
@@ -55,8 +55,8 @@ pub(in crate::http) struct PeopleQuery {
     pub limit: Option<u32>,
 }
 
-/// A [`Place`] as in a cursor.
-struct Position(Place);
+/// A [`DirectoryCursor`] as text.
+struct Position(DirectoryCursor);
 
 impl FromStr for Position {
     type Err = ();
@@ -65,18 +65,18 @@ impl FromStr for Position {
         // NUL is in no name and no id, and PostgreSQL takes none.
         let parts: Vec<&str> = text.split('\0').collect();
         let place = match parts[..] {
-            [id] if !id.is_empty() => Place::Id(id.to_owned()),
-            [name, id] => Place::Name(name.to_owned(), id.to_owned()),
+            [id] if !id.is_empty() => DirectoryCursor::Id(id.to_owned()),
+            [name, id] => DirectoryCursor::Name(name.to_owned(), id.to_owned()),
             _ => return Err(()),
         };
         Ok(Position(place))
     }
 }
 
-fn position(place: Place) -> String {
+fn position(place: DirectoryCursor) -> String {
     match place {
-        Place::Id(id) => id,
-        Place::Name(name, id) => format!("{name}\0{id}"),
+        DirectoryCursor::Id(id) => id,
+        DirectoryCursor::Name(name, id) => format!("{name}\0{id}"),
     }
 }
 
@@ -109,9 +109,9 @@ pub(in crate::http) async fn people(
     app.engine.permit(&who, "directory:read").await?;
     let limit = limit(query.limit)?;
     let after: Option<Position> = decode(query.after.as_deref())?;
-    let after = match after.map_or_else(Place::start, |Position(place)| place) {
-        Place::Id(id) => id,
-        Place::Name(..) => return Err(foreign()),
+    let after = match after.map_or_else(DirectoryCursor::start, |Position(place)| place) {
+        DirectoryCursor::Id(id) => id,
+        DirectoryCursor::Name(..) => return Err(foreign()),
     };
     let reader = app.engine.reader();
     let part = reader.members(who.tenant, &group, &after, limit as usize);
@@ -153,7 +153,7 @@ async fn named(
         return Err(no_name("q"));
     }
     let after: Option<Position> = decode(query.after.as_deref())?;
-    let after = after.map_or_else(Place::start, |Position(place)| place);
+    let after = after.map_or_else(DirectoryCursor::start, |Position(place)| place);
     let reader = app.engine.reader();
     let part = reader.named(who.tenant, kind, &prefix, after, limit as usize);
     let part = part.await?;
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn a_cursor_leads_back_to_its_place() {
         for place in [
-            Place::Id("Renée".to_owned()),
-            Place::Name("renée".to_owned(), "r-1".to_owned()),
-            Place::Name(String::new(), String::new()),
+            DirectoryCursor::Id("Renée".to_owned()),
+            DirectoryCursor::Name("renée".to_owned(), "r-1".to_owned()),
+            DirectoryCursor::Name(String::new(), String::new()),
         ] {
             let read = position(place.clone()).parse().map(|Position(place)| place);
             assert_eq!(read, Ok(place));

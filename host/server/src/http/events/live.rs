@@ -10,8 +10,8 @@ use axum::body::Bytes;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use uuid::Uuid;
 
-use super::places::Places;
-use super::tail::{Found, Tail, Told};
+use super::stream_limits::StreamLimits;
+use super::tail::{RenderedEvent, Tail, TailRead};
 use crate::http::App;
 use crate::http::page::encode;
 use wrkflw_core::cloudevent::CloudEvent;
@@ -35,7 +35,7 @@ const CATCHING_UP_MAX: usize = 2;
 /// The event streams of a host.
 #[derive(Debug)]
 pub(in crate::http) struct Streams {
-    pub(super) places: Arc<Places>,
+    pub(super) limits: Arc<StreamLimits>,
     channels: Mutex<Channels>,
     /// Notified when a tenant has its first stream.
     joined: Notify,
@@ -62,7 +62,7 @@ pub(super) struct Channel {
 impl Default for Streams {
     fn default() -> Streams {
         Streams {
-            places: Arc::default(),
+            limits: Arc::default(),
             channels: Mutex::default(),
             joined: Notify::new(),
             catching_up: Semaphore::new(CATCHING_UP_MAX),
@@ -88,7 +88,7 @@ impl Channel {
     }
 
     /// The events after `position` that match the filter. None before the first read.
-    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Option<Found> {
+    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Option<TailRead> {
         self.tail()
             .as_ref()
             .map(|tail| tail.after(position, filter))
@@ -124,7 +124,7 @@ impl Channel {
         for entry in &page.entries {
             // An entry may be large, so let other tasks run in between.
             tokio::task::yield_now().await;
-            news.extend(told(app, entry));
+            news.extend(render(app, entry));
         }
         let mut tail = self.tail();
         let (is_news, more) = match tail.as_mut() {
@@ -148,7 +148,7 @@ impl Channel {
 }
 
 /// An event in the format of server-sent events. None if its entry is damaged.
-pub(super) fn told(
+pub(super) fn render(
     app: &App,
     FeedEntry {
         cursor,
@@ -156,7 +156,7 @@ pub(super) fn told(
         circle,
         ..
     }: &FeedEntry,
-) -> Option<Told> {
+) -> Option<RenderedEvent> {
     let event = CloudEvent::of(entry, &app.naming).ok()?.structured();
     // Canonical JSON has no line breaks.
     let text = format!(
@@ -164,7 +164,7 @@ pub(super) fn told(
         encode(&cursor.to_string()),
         event.as_str()
     );
-    Some(Told {
+    Some(RenderedEvent {
         cursor: *cursor,
         facts: EventFacts::of(entry),
         text: Bytes::from(text),

@@ -1,5 +1,5 @@
 //! One event stream: its next message, and its end. It is polled only when its client can receive, so a client that does
-//! not read costs only its place.
+//! not read costs only its permit.
 //!
 //! It ends when its token expires, and soon after its caller loses the permission. It sends no events that were committed
 //! after the loss: every read returns the access mark. If the mark has changed, the stream checks the permission again
@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::live::{Channel, told};
-use super::places::Place;
-use super::tail::{Found, Told};
+use super::live::{Channel, render};
+use super::stream_limits::StreamPermit;
+use super::tail::{RenderedEvent, TailRead};
 use super::{PERMISSION, read};
 use crate::http::App;
 use crate::http::extract::Listener;
@@ -37,7 +37,7 @@ const TAKEN_BYTES_MAX: usize = 128 * 1024;
 pub(super) struct Reader {
     app: App,
     caller: Listener,
-    place: Place,
+    permit: StreamPermit,
     channel: Arc<Channel>,
     moved: watch::Receiver<u64>,
     filter: EventFilter,
@@ -47,7 +47,7 @@ pub(super) struct Reader {
     /// The first message, until it is sent.
     begins: Option<Bytes>,
     /// Events that were read and not sent yet.
-    next: VecDeque<Told>,
+    next: VecDeque<RenderedEvent>,
     /// The caller as of the last check.
     viewer: Viewer,
     /// The access mark of this stream's own last read.
@@ -70,7 +70,7 @@ impl Reader {
     pub(super) fn new(
         app: App,
         (caller, viewer): (Listener, Viewer),
-        place: Place,
+        permit: StreamPermit,
         filter: EventFilter,
         (position, page): (FeedCursor, &FeedPage),
     ) -> Reader {
@@ -80,7 +80,7 @@ impl Reader {
             channel,
             app,
             caller,
-            place,
+            permit,
             filter,
             position,
             opened: page.horizon,
@@ -116,7 +116,7 @@ impl Reader {
             }
             self.moved.borrow_and_update();
             match self.found() {
-                Some(Found::Behind) => {
+                Some(TailRead::Behind) => {
                     if !self.catch_up().await {
                         return None;
                     }
@@ -125,7 +125,7 @@ impl Reader {
                         continue;
                     }
                 }
-                Some(Found::Next(next, position)) => {
+                Some(TailRead::Next(next, position)) => {
                     (self.next, self.position) = (next, position);
                     if !self.next.is_empty() {
                         continue;
@@ -139,7 +139,7 @@ impl Reader {
             }
             tokio::select! {
                 () = self.app.cancel.cancelled() => return None,
-                () = self.place.ended.cancelled() => return None,
+                () = self.permit.ended.cancelled() => return None,
                 _ = self.moved.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
@@ -148,9 +148,9 @@ impl Reader {
 
     /// The next events. Events from before the stream began are read from the database: the tail has each event with the circle of
     /// the time when it came, and the circle of its instance may have changed since.
-    fn found(&self) -> Option<Found> {
+    fn found(&self) -> Option<TailRead> {
         if self.position < self.opened {
-            return Some(Found::Behind);
+            return Some(TailRead::Behind);
         }
         self.channel.after(self.position, &self.filter)
     }
@@ -162,7 +162,7 @@ impl Reader {
 
     /// Whether the stream may send its next event.
     async fn goes_on(&mut self) -> bool {
-        if self.app.cancel.is_cancelled() || self.place.ended.is_cancelled() {
+        if self.app.cancel.is_cancelled() || self.permit.ended.is_cancelled() {
             return false;
         }
         if self.checked.elapsed() >= LOOK {
@@ -225,9 +225,9 @@ impl Reader {
             if bytes >= TAKEN_BYTES_MAX {
                 return;
             }
-            if let Some(told) = told(&self.app, entry) {
-                bytes += told.text.len();
-                self.next.push_back(told);
+            if let Some(event) = render(&self.app, entry) {
+                bytes += event.text.len();
+                self.next.push_back(event);
             }
             self.position = entry.cursor;
         }

@@ -20,7 +20,7 @@ const TAKEN_MAX: usize = 100;
 
 /// An event as it is sent, and its position.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct RenderedEvent {
     pub(super) cursor: FeedCursor,
     pub(super) facts: EventFacts,
     pub(super) text: Bytes,
@@ -28,7 +28,7 @@ pub(super) struct Told {
     pub(super) circle: Option<Arc<Circle>>,
 }
 
-impl Told {
+impl RenderedEvent {
     /// Whether the viewer sees the instance of the event.
     pub(super) fn is_for(&self, viewer: &Viewer) -> bool {
         viewer.is_in(self.circle.as_deref(), self.facts.definition_key())
@@ -40,7 +40,7 @@ impl Told {
 pub(super) struct Tail {
     from: FeedCursor,
     end: FeedCursor,
-    events: VecDeque<Told>,
+    events: VecDeque<RenderedEvent>,
     bytes: usize,
     /// The access mark of the last read.
     access_mark: Option<Uuid>,
@@ -48,9 +48,9 @@ pub(super) struct Tail {
 
 /// The events after a position.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum TailRead {
     /// The next events, and the position after them. Empty if there are none yet.
-    Next(VecDeque<Told>, FeedCursor),
+    Next(VecDeque<RenderedEvent>, FeedCursor),
     /// The next events are not in the tail any more.
     Behind,
 }
@@ -78,14 +78,14 @@ impl Tail {
     /// Adds the events from [`Tail::end`] up to `end`. Returns whether streams wait for this change.
     pub(super) fn add(
         &mut self,
-        told: Vec<Told>,
+        events: Vec<RenderedEvent>,
         end: FeedCursor,
         access_mark: Option<Uuid>,
     ) -> bool {
-        let news = !told.is_empty() || access_mark != self.access_mark;
+        let news = !events.is_empty() || access_mark != self.access_mark;
         (self.end, self.access_mark) = (end, access_mark);
-        self.bytes += told.iter().map(|one| one.text.len()).sum::<usize>();
-        self.events.extend(told);
+        self.bytes += events.iter().map(|one| one.text.len()).sum::<usize>();
+        self.events.extend(events);
         while self.bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
             let Some(oldest) = self.events.pop_front() else {
                 break;
@@ -97,12 +97,12 @@ impl Tail {
     }
 
     /// The events after `position` that the filter lets pass.
-    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Found {
+    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> TailRead {
         if position < self.from {
-            return Found::Behind;
+            return TailRead::Behind;
         }
         let begin = self.events.partition_point(|one| one.cursor <= position);
-        let asked = |one: &&Told| filter.matches(&one.facts);
+        let asked = |one: &&RenderedEvent| filter.matches(&one.facts);
         let next = self.events.range(begin..).filter(asked);
         let mut next: Vec<_> = next.take(TAKEN_MAX + 1).collect();
         let is_cut = next.len() > TAKEN_MAX;
@@ -112,7 +112,7 @@ impl Tail {
             // Entries that are not public may follow the last event.
             _ => self.end.max(position),
         };
-        Found::Next(next.into_iter().cloned().collect(), reached)
+        TailRead::Next(next.into_iter().cloned().collect(), reached)
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    fn told(pos: i64, length: usize) -> Told {
+    fn event(pos: i64, length: usize) -> RenderedEvent {
         let entry = PublicEntry {
             tenant: "acme".into(),
             instance: InstanceId(Uuid::nil()),
@@ -158,7 +158,7 @@ mod tests {
             revision: 1,
             context: EventContext::default(),
         };
-        Told {
+        RenderedEvent {
             cursor: at(pos),
             facts: EventFacts::of(&entry),
             text: vec![b'x'; length].into(),
@@ -169,8 +169,8 @@ mod tests {
     /// How many events are next, and the position after them. None if the stream fell behind.
     fn next(tail: &Tail, pos: i64) -> Option<(usize, i64)> {
         match tail.after(at(pos), &EventFilter::default()) {
-            Found::Next(events, reached) => Some((events.len(), reached.pos)),
-            Found::Behind => None,
+            TailRead::Next(events, reached) => Some((events.len(), reached.pos)),
+            TailRead::Behind => None,
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let mut tail = Tail::begin(at(10), mark(1));
         assert_eq!(next(&tail, 9), None, "what stands before is not here");
         assert_eq!(next(&tail, 10), Some((0, 10)));
-        assert!(tail.add(vec![told(11, 1), told(13, 1)], at(20), mark(1)));
+        assert!(tail.add(vec![event(11, 1), event(13, 1)], at(20), mark(1)));
         assert_eq!(next(&tail, 10), Some((2, 20)));
         assert_eq!(next(&tail, 11), Some((1, 20)));
         assert_eq!(next(&tail, 12), Some((1, 20)));
@@ -196,13 +196,17 @@ mod tests {
     #[test]
     fn a_filter_passes_over_what_is_not_asked_for() {
         let mut tail = Tail::begin(at(10), mark(1));
-        tail.add(vec![told(11, 1), told(12, 1), told(13, 1)], at(20), mark(1));
+        tail.add(
+            vec![event(11, 1), event(12, 1), event(13, 1)],
+            at(20),
+            mark(1),
+        );
         let of = |actor: &str| EventFilter {
             actor: Some(actor.into()),
             ..EventFilter::default()
         };
         for (actor, count) in [("ada", 1), ("bob", 2), ("eve", 0)] {
-            let Found::Next(events, reached) = tail.after(at(10), &of(actor)) else {
+            let TailRead::Next(events, reached) = tail.after(at(10), &of(actor)) else {
                 panic!("it is here");
             };
             assert_eq!((events.len(), reached), (count, at(20)), "{actor}");
@@ -213,17 +217,17 @@ mod tests {
     fn what_is_taken_and_kept_is_bounded() {
         let mut tail = Tail::begin(at(0), mark(1));
         let half = i64::try_from(TAKEN_MAX).expect("a small number");
-        let many = (1..=2 * half).map(|pos| told(pos, 1));
+        let many = (1..=2 * half).map(|pos| event(pos, 1));
         tail.add(many.collect(), at(1_000), mark(1));
         assert_eq!(next(&tail, 0), Some((TAKEN_MAX, half)));
         assert_eq!(next(&tail, half), Some((TAKEN_MAX, 1_000)));
-        tail.add(vec![told(1_001, BYTES_MAX)], at(1_001), mark(1));
+        tail.add(vec![event(1_001, BYTES_MAX)], at(1_001), mark(1));
         assert_eq!(next(&tail, half), None);
         assert_eq!(next(&tail, 1_000), Some((1, 1_001)));
-        tail.add(vec![told(1_002, BYTES_MAX + 1)], at(1_002), mark(1));
+        tail.add(vec![event(1_002, BYTES_MAX + 1)], at(1_002), mark(1));
         assert_eq!(next(&tail, 1_001), None, "too large to be kept");
         assert_eq!(next(&tail, 1_002), Some((0, 1_002)));
-        let many = (2_000..).take(EVENTS_MAX + 1).map(|pos| told(pos, 1));
+        let many = (2_000..).take(EVENTS_MAX + 1).map(|pos| event(pos, 1));
         tail.add(many.collect(), at(9_000), mark(1));
         assert_eq!(tail.events.len(), EVENTS_MAX);
     }

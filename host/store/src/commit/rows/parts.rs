@@ -293,7 +293,7 @@ impl<'a> Attribute<'a> {
 }
 
 /// A state instance, when it was entered, a trigger and a correlation key.
-type Known<'a> = (StateId, Timestamp, &'a str, &'a str);
+type SubscriptionKey<'a> = (StateId, Timestamp, &'a str, &'a str);
 
 impl<'a> Rows<'a> {
     /// Adds and removes the rows of subscriptions. A state instance gets a job that matches earlier signals if it has a new
@@ -301,15 +301,16 @@ impl<'a> Rows<'a> {
     pub(super) fn subscriptions(&mut self, of: Of, change: &'a Change) {
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let (old, new) = (before.map(known).unwrap_or_default(), known(&change.after));
-        let states = |all: &BTreeMap<Known<'_>, bool>| all.keys().map(|one| one.0).collect();
+        let states =
+            |all: &BTreeMap<SubscriptionKey<'_>, bool>| all.keys().map(|one| one.0).collect();
         let (earlier, current): (BTreeSet<StateId>, BTreeSet<StateId>) =
             (states(&old), states(&new));
-        let begins = |(one, buffered): &(&Known<'_>, &bool)| match old.get(one) {
+        let begins = |(one, buffered): &(&SubscriptionKey<'_>, &bool)| match old.get(one) {
             None => true,
             Some(was_buffered) => **buffered && !was_buffered,
         };
         let begun: BTreeSet<StateId> = new.iter().filter(begins).map(|(one, _)| one.0).collect();
-        let row = |one: &Known<'a>| SubscriptionRow::of(of, *one);
+        let row = |one: &SubscriptionKey<'a>| SubscriptionRow::of(of, *one);
         let subscribed = new.keys().filter(|one| !old.contains_key(*one));
         self.subscribed.extend(subscribed.map(row));
         let unsubscribed = old.keys().filter(|one| !new.contains_key(*one));
@@ -332,7 +333,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The subscriptions with a correlation key, and whether they take buffered signals.
-fn known(instance: &Instance) -> BTreeMap<Known<'_>, bool> {
+fn known(instance: &Instance) -> BTreeMap<SubscriptionKey<'_>, bool> {
     let active = instance.active.iter();
     let all = active.flat_map(|state_instance| {
         let (id, entered_at) = (state_instance.id, state_instance.entered_at);
@@ -344,7 +345,10 @@ fn known(instance: &Instance) -> BTreeMap<Known<'_>, bool> {
 }
 
 impl<'a> SubscriptionRow<'a> {
-    fn of(of: Of, (state, entered_at, trigger, correlation): Known<'a>) -> SubscriptionRow<'a> {
+    fn of(
+        of: Of,
+        (state, entered_at, trigger, correlation): SubscriptionKey<'a>,
+    ) -> SubscriptionRow<'a> {
         SubscriptionRow {
             member: of.member,
             tenant_id: of.tenant,

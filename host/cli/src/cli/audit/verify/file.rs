@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Evidence, FINDING, Verified, VerifyArgs, sandbox};
 use crate::cli::Environment;
 use crate::cli::output::Output;
-use wrkflw_audit::export::line::Line;
+use wrkflw_audit::export::line::ExportLine;
 use wrkflw_audit::replay::{Carried, Replayer};
 use wrkflw_audit::verify::file::FileVerifier;
 use wrkflw_audit::verify::{Finding, How};
@@ -84,9 +84,9 @@ fn carried(path: &Path, folder: Option<&Path>) -> Result<Carried> {
             continue;
         }
         match serde_json::from_str(text) {
-            Ok(Line::Tenant(line)) => tenant = line.id,
-            Ok(Line::Version(version)) => carried.version(tenant, *version),
-            Ok(Line::Component { bytes }) => {
+            Ok(ExportLine::Tenant(line)) => tenant = line.id,
+            Ok(ExportLine::Version(version)) => carried.version(tenant, *version),
+            Ok(ExportLine::Component { bytes }) => {
                 let bytes = STANDARD.decode(bytes).context("a component is no base64")?;
                 carried.component(bytes);
             }

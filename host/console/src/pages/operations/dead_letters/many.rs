@@ -21,7 +21,7 @@ use crate::shell::{Shell, page};
 /// The parameters in the address of the list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::pages::operations) struct Asked {
+pub(in crate::pages::operations) struct DeadLetterListQuery {
     after: String,
     /// Keys of those that were sent again, with commas between them.
     sent: String,
@@ -75,13 +75,13 @@ fn list_path(after: &str) -> String {
 }
 
 pub(in crate::pages::operations) async fn all(
-    Query(asked): Query<Asked>,
+    Query(query): Query<DeadLetterListQuery>,
     visitor: Visitor,
 ) -> Answer {
     let mut choices = Choices::new(address("", ""));
-    let sent: Vec<_> = asked.sent.split(',').map(str::to_owned).collect();
-    choices.sent = sent::of(&visitor, &sent, address("sent", &asked.sent)).await;
-    render(&visitor, &asked.after, choices, &Choice::default()).await
+    let sent: Vec<_> = query.sent.split(',').map(str::to_owned).collect();
+    choices.sent = sent::of(&visitor, &sent, address("sent", &query.sent)).await;
+    render(&visitor, &query.after, choices, &Choice::default()).await
 }
 
 async fn render(visitor: &Visitor, after: &str, choices: Choices, choice: &Choice) -> Answer {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::ParkedEvent;
 use super::many::Key;
 use crate::list::Paged;
-use crate::pages::instance::deliveries::{self, Standing};
+use crate::pages::instance::deliveries::{self, DeliveryStatus};
 use crate::pages::operations::ROOT;
 use crate::pages::operations::choices::{FOLLOWED_MAX, Sent};
 use crate::session::Visitor;
@@ -13,26 +13,30 @@ use crate::session::Visitor;
 /// The present status of the events with these keys. `address` has the page on which a script asks again.
 pub(super) async fn of(visitor: &Visitor, keys: &[String], address: String) -> Option<Sent> {
     let keys = keys.iter().take(FOLLOWED_MAX);
-    let mut standings = Vec::new();
+    let mut statuses = Vec::new();
     for key in keys.filter_map(|key| Key::parse(key)) {
-        standings.push(standing(visitor, key.instance, key.event).await);
+        statuses.push(status(visitor, key.instance, key.event).await);
     }
-    Sent::of(address, standings)
+    Sent::of(address, statuses)
 }
 
 /// The status of the event of an instance: refused again, or as in the instance's events.
-pub(super) async fn standing(visitor: &Visitor, instance: Uuid, event: Option<Uuid>) -> Standing {
+pub(super) async fn status(
+    visitor: &Visitor,
+    instance: Uuid,
+    event: Option<Uuid>,
+) -> DeliveryStatus {
     let w = visitor.w;
     let path = format!("/v1/dead-letters/{instance}?limit=1");
     let parked = visitor.api.get::<Paged<ParkedEvent>>(&path).await;
     let parked = parked.ok().and_then(|found| found.data.into_iter().next());
-    let named = Standing {
+    let named = DeliveryStatus {
         name: instance.to_string(),
         address: format!("{ROOT}/dead-letters/{instance}"),
-        ..Standing::default()
+        ..DeliveryStatus::default()
     };
     if let Some(parked) = parked.filter(|parked| event.is_none() || parked.event_id == event) {
-        return Standing {
+        return DeliveryStatus {
             state: w.t("sent-refused").into_owned(),
             class: "bad",
             error: parked.error,
@@ -44,13 +48,13 @@ pub(super) async fn standing(visitor: &Visitor, instance: Uuid, event: Option<Uu
         None => None,
     };
     match found {
-        Some(found) => Standing {
+        Some(found) => DeliveryStatus {
             name: named.name,
             address: named.address,
             ..found
         },
         // It is not refused, and the visitor may not read more.
-        None => Standing {
+        None => DeliveryStatus {
             state: w.t("sent-unknown").into_owned(),
             ..named
         },

@@ -12,7 +12,7 @@ use crate::api::with_query;
 use crate::form;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
-use crate::pages::instance::deliveries::Standing;
+use crate::pages::instance::deliveries::DeliveryStatus;
 use crate::pages::operations::choices::{Choice, Choices, FOLLOWED_MAX, Item, MANY_MAX, Sent};
 use crate::pages::operations::lists::Subscription;
 use crate::pages::operations::{ROOT, trail};
@@ -28,7 +28,7 @@ const DEAD: &str = "dead";
 /// The parameters in the address of the deliveries.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::pages::operations) struct Asked {
+pub(in crate::pages::operations) struct DeliveryListQuery {
     state: String,
     after: String,
     /// The ids of those that were sent again, with commas between them.
@@ -62,13 +62,13 @@ fn address(id: Uuid, parameters: &[(&str, &str)]) -> String {
 
 pub(in crate::pages::operations) async fn all(
     Path(id): Path<Uuid>,
-    Query(asked): Query<Asked>,
+    Query(query): Query<DeliveryListQuery>,
     visitor: Visitor,
 ) -> Answer {
     let mut choices = Choices::new(address(id, &[]));
-    let sent = asked.sent.split(',').filter_map(|id| id.parse().ok());
+    let sent = query.sent.split(',').filter_map(|id| id.parse().ok());
     choices.sent = followed(&visitor, id, &sent.collect::<Vec<_>>()).await?;
-    render(&visitor, id, &asked, choices, &Choice::default()).await
+    render(&visitor, id, &query, choices, &Choice::default()).await
 }
 
 /// The present status of these deliveries.
@@ -78,9 +78,9 @@ async fn followed(visitor: &Visitor, id: Uuid, sent: &[Uuid]) -> Result<Option<S
         return Ok(None);
     }
     let found = find(visitor, id, sent).await?;
-    let standings = found.iter().map(|one| {
+    let statuses = found.iter().map(|one| {
         let badge = one.badge(visitor.w);
-        Standing {
+        DeliveryStatus {
             name: one.id.to_string(),
             address: address(id, &[]) + "/" + &one.id.to_string(),
             state: badge.text,
@@ -91,21 +91,21 @@ async fn followed(visitor: &Visitor, id: Uuid, sent: &[Uuid]) -> Result<Option<S
     });
     let ids: Vec<_> = sent.iter().map(Uuid::to_string).collect();
     let again = address(id, &[("state", DEAD), ("sent", &ids.join(","))]);
-    Ok(Sent::of(again, standings.collect()))
+    Ok(Sent::of(again, statuses.collect()))
 }
 
 async fn render(
     visitor: &Visitor,
     id: Uuid,
-    asked: &Asked,
+    query: &DeliveryListQuery,
     choices: Choices,
     choice: &Choice,
 ) -> Answer {
     let w = visitor.w;
-    let state = STATES.into_iter().find(|one| *one == asked.state);
+    let state = STATES.into_iter().find(|one| *one == query.state);
     let state = state.unwrap_or_default();
     let receiver: Subscription = visitor.get(&format!("/v1/subscriptions/{id}")).await?;
-    let found: Paged<Delivery> = visitor.get(&list_path(id, state, &asked.after)).await?;
+    let found: Paged<Delivery> = visitor.get(&list_path(id, state, &query.after)).await?;
     let to = |state: &str, after: &str| address(id, &[("state", state), ("after", after)]);
     let tab = |one: &str| Link {
         is_current: one == state,
@@ -128,7 +128,7 @@ async fn render(
     }
     let columns = [
         "column-delivery",
-        "column-standing",
+        "column-status",
         "column-error",
         "column-attempts",
         "column-since",
@@ -136,10 +136,10 @@ async fn render(
     let template = All {
         shell: Shell::of(visitor, "operations", receiver.url.clone()).await,
         trail,
-        choices: choices.listing((items, &asked.after), choice, "deliveries-count", w),
+        choices: choices.listing((items, &query.after), choice, "deliveries-count", w),
         table: Table::new(w, &w.t("deliveries"), &columns, rows),
         tabs: STATES.into_iter().map(tab).collect(),
-        first: (!asked.after.is_empty()).then(|| to(state, "")),
+        first: (!query.after.is_empty()).then(|| to(state, "")),
         next: found.page.next.map(|next| to(state, &next)),
         here,
         receiver,
@@ -179,7 +179,7 @@ pub(in crate::pages::operations) async fn act(
     let w = visitor.w;
     let mut choices = Choices::new(address(id, &[]));
     let choice = Choice::of(&fields);
-    let mut asked = Asked {
+    let mut query = DeliveryListQuery {
         state: DEAD.to_owned(),
         after: choice.after.clone(),
         sent: String::new(),
@@ -190,14 +190,14 @@ pub(in crate::pages::operations) async fn act(
     let discards = fields.get("do") == "discard";
     if keys.is_empty() || (discards && choice.reason.is_empty()) {
         choices.refusal = Some(w.t("deliveries-choose").into_owned());
-        return render(&visitor, id, &asked, choices, &choice).await;
+        return render(&visitor, id, &query, choices, &choice).await;
     }
     if is_more {
         choices.done.push(w.n("choice-bounded", MANY_MAX));
     }
     if discards && !form::is_to_be_done(&fields) {
         choices.asking(keys, &choice, "deliveries-discard-many", w);
-        return render(&visitor, id, &asked, choices, &choice).await;
+        return render(&visitor, id, &query, choices, &choice).await;
     }
     let (command, text, body) = if discards {
         let body = json!({ "reason": choice.reason });
@@ -225,6 +225,6 @@ pub(in crate::pages::operations) async fn act(
         choices.sent = followed(&visitor, id, &changed).await?;
     }
     // The deliveries of the page are done.
-    asked.after.clear();
-    render(&visitor, id, &asked, choices, &Choice::default()).await
+    query.after.clear();
+    render(&visitor, id, &query, choices, &Choice::default()).await
 }

@@ -32,7 +32,7 @@ pub(super) enum Life {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum VisitPhase {
     Waiting,
     Active,
     Left,
@@ -41,7 +41,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone)]
 pub(super) struct StateVisit {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: VisitPhase,
     pub(super) exclude: Vec<String>,
     pub(super) fallback: Option<String>,
     pub(super) needed: usize,
@@ -180,7 +180,7 @@ impl Ledger {
         let separate = |visit: &StateVisit| {
             let new = renamed
                 .get(&visit.name)
-                .filter(|_| visit.place != Place::Left);
+                .filter(|_| visit.place != VisitPhase::Left);
             let other = new.unwrap_or(&visit.name);
             let mut lists = graph.separate.iter();
             other != state && lists.any(|list| has(list, state) && has(list, other))
@@ -200,7 +200,7 @@ impl Ledger {
     fn active(&mut self, state_instance: StateId) -> Result<&mut StateVisit, String> {
         let found = self.state_instances.get_mut(&state_instance);
         found
-            .filter(|state_instance| state_instance.place == Place::Active)
+            .filter(|state_instance| state_instance.place == VisitPhase::Active)
             .ok_or_else(|| format!("{state_instance} is not active"))
     }
 
@@ -257,7 +257,7 @@ impl Ledger {
     fn end(&mut self) -> Checked {
         self.life = Life::Ended;
         for state_instance in self.state_instances.values_mut() {
-            state_instance.place = Place::Left;
+            state_instance.place = VisitPhase::Left;
         }
         self.due.clear();
         let open = self.tasks.values().filter(|work| work.open).count();
@@ -270,7 +270,7 @@ impl Ledger {
             Event::BranchArrived { state } => {
                 self.come(&state.name)?;
                 self.state_instances
-                    .insert(state.id, begun(state, Place::Waiting));
+                    .insert(state.id, begun(state, VisitPhase::Waiting));
                 Ok(())
             }
             Event::StateTransitioned {
@@ -340,7 +340,7 @@ impl Ledger {
         let waited = self
             .state_instances
             .get(&state.id)
-            .is_some_and(|known| known.place == Place::Waiting);
+            .is_some_and(|known| known.place == VisitPhase::Waiting);
         if !waited {
             let is_join = self
                 .graph()
@@ -350,7 +350,7 @@ impl Ledger {
             self.come(&state.name)?;
         }
         self.state_instances
-            .insert(state.id, begun(state, Place::Active));
+            .insert(state.id, begun(state, VisitPhase::Active));
         self.waits(state)
     }
 
@@ -409,10 +409,10 @@ impl Ledger {
             .state_instances
             .get_mut(&id)
             .ok_or("an unknown state instance is left")?;
-        ensure(state_instance.place != Place::Left, || {
+        ensure(state_instance.place != VisitPhase::Left, || {
             format!("{id} is left twice")
         })?;
-        state_instance.place = Place::Left;
+        state_instance.place = VisitPhase::Left;
         let open = self.open_tasks(id).count();
         ensure(open == 0, || {
             format!("{open} tasks outlive their state instance")
@@ -445,10 +445,10 @@ impl Ledger {
                 .map(|state_instance| state_instance.id)
                 .collect::<BTreeSet<_>>()
         };
-        ensure(at(Place::Active) == ids(&instance.active), || {
+        ensure(at(VisitPhase::Active) == ids(&instance.active), || {
             "other active state instances".into()
         })?;
-        ensure(at(Place::Waiting) == ids(&instance.waiting), || {
+        ensure(at(VisitPhase::Waiting) == ids(&instance.waiting), || {
             "other waiting state instances".into()
         })?;
         let keyed = instance.active.iter().filter(|one| one.key.is_some());
@@ -461,7 +461,7 @@ impl Ledger {
         self.waits_agree(instance)?;
         for state_instance in instance.state_instances() {
             let known = &self.state_instances[&state_instance.id];
-            let marked = known.marked && known.place == Place::Active;
+            let marked = known.marked && known.place == VisitPhase::Active;
             ensure(
                 marked == state_instance.unassignable_since.is_some(),
                 || format!("mark of {}", state_instance.id),
@@ -474,7 +474,7 @@ impl Ledger {
     }
 }
 
-fn begun(state: &StateInstance, place: Place) -> StateVisit {
+fn begun(state: &StateInstance, place: VisitPhase) -> StateVisit {
     StateVisit {
         name: state.name.clone(),
         place,

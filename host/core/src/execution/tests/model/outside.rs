@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::flow::TRIGGERS;
-use super::ledger::Place;
-use super::step::{Step, View};
+use super::ledger::VisitPhase;
+use super::step::{ModelStep, View};
 use crate::command::{Command, Lineage};
 use crate::graph::{FiredBy, StateKind};
 use crate::ids::InstanceId;
 use crate::instance::{CHILD_CANCELLED, CHILD_NOT_STARTED, Entity};
 use crate::json::Json;
 
-impl Step {
+impl ModelStep {
     /// Usually a signal that some state takes now, sometimes one that no state takes.
     pub(super) fn signal(&self, view: &View<'_>) -> Command {
         let graph = view.ledger.graph();
@@ -47,7 +47,8 @@ impl Step {
         let (running, others): (Vec<_>, Vec<_>) =
             view.ledger.children.iter().partition(|(_, child)| {
                 child.ended.is_none()
-                    && view.ledger.state_instances[&child.state_instance].place == Place::Active
+                    && view.ledger.state_instances[&child.state_instance].place
+                        == VisitPhase::Active
             });
         let pick = if running.is_empty() || self.outcome > 8 {
             others

@@ -10,7 +10,7 @@ use crate::instance::Instance;
 use crate::rejection::Rejection;
 
 /// A command of somebody, with the world and the ledger.
-pub(super) struct Attempt<'a> {
+pub(super) struct AttemptedCommand<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) world: &'a World,
     pub(super) actor: &'a str,
@@ -81,7 +81,7 @@ fn at_work(work: &Work) -> Checked {
     ensure(!work.suspended, || "it is suspended".into())
 }
 
-impl Attempt<'_> {
+impl AttemptedCommand<'_> {
     /// Whether the rules let it happen.
     pub(super) fn permitted(&self, command: &Command) -> Checked {
         let life = self.ledger.life;

@@ -1,6 +1,6 @@
 //! Staffing of a state instance by exhaustive search, and whether the fallbacks were used.
 
-use super::ledger::{Checked, Ledger, Life, Place, StateVisit, ensure};
+use super::ledger::{Checked, Ledger, Life, StateVisit, VisitPhase, ensure};
 use super::world::{PEOPLE, World};
 use crate::ids::{StateId, TaskId};
 use crate::instance::Candidate;
@@ -64,7 +64,7 @@ impl Ledger {
         }
         let state_instances = self.state_instances.iter();
         for (id, state_instance) in state_instances
-            .filter(|(id, state_instance)| state_instance.place == Place::Active && of(**id))
+            .filter(|(id, state_instance)| state_instance.place == VisitPhase::Active && of(**id))
         {
             let tasks: Vec<_> = self.open_tasks(*id).collect();
             if tasks.is_empty() {

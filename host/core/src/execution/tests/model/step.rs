@@ -13,7 +13,7 @@ use crate::instance::{Entity, Instance, StateInstance, Status, Task, TaskStatus}
 use crate::json::Json;
 
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct ModelStep {
     pub(super) changes: Vec<Change>,
     /// A reassessment follows at once, as it does soon after each change in production.
     pub(super) reassessed: bool,
@@ -139,7 +139,7 @@ enum Who {
     Substitute(usize),
 }
 
-pub(super) fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = ModelStep> {
     let who = prop_oneof![
         2 => (0..PEOPLE.len()).prop_map(Who::Anybody),
         8 => Just(Who::Owner),
@@ -154,7 +154,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         prop::collection::vec(any::<u8>(), 0..28),
     )
         .prop_map(
-            |((changes, reassessed), (who, apt, verb), (task, to, outcome), choices)| Step {
+            |((changes, reassessed), (who, apt, verb), (task, to, outcome), choices)| ModelStep {
                 changes,
                 reassessed,
                 who,
@@ -168,7 +168,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         )
 }
 
-impl Step {
+impl ModelStep {
     /// Whether a child's parent does not wait for it any more.
     pub(super) fn ends_child(&self) -> bool {
         self.apt && self.outcome == 9

@@ -149,13 +149,13 @@ impl Provider {
         }
     }
 
-    pub(super) fn authenticator(&self, hands: &Hands) -> Authenticator {
+    pub(super) fn authenticator(&self, time: &TestTime) -> Authenticator {
         let settings = AuthSettings {
             hs256_secret: None,
             jwks_url: Some(self.url.clone()),
             ..settings()
         };
-        Authenticator::new(settings, hands.clock()).unwrap()
+        Authenticator::new(settings, time.clock()).unwrap()
     }
 
     /// Answers in this way from now on.

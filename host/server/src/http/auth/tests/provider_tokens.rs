@@ -46,12 +46,12 @@ fn claim_error(claim: &str) -> AuthError {
 }
 
 async fn signed_in(content: &Value) -> Result<IdToken, AuthError> {
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     authenticator.id_token(&sent(content), CLIENT, "n-1").await
 }
 
 async fn signed_out(content: &Value) -> Result<LogoutToken, AuthError> {
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     authenticator.logout_token(&sent(content), CLIENT).await
 }
 
@@ -105,7 +105,7 @@ async fn an_id_token_is_for_this_client_this_sign_in_and_this_moment() {
     }
     let unsigned = sent(&id_token("sid", json!("s-1")));
     let (start, _) = unsigned.rsplit_once('.').unwrap();
-    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let authenticator = Authenticator::new(settings(), TestTime::new().clock()).unwrap();
     let forged = authenticator
         .id_token(&format!("{start}.AAAA"), CLIENT, "n-1")
         .await;

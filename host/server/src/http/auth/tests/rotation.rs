@@ -17,13 +17,13 @@ async fn subject(authenticator: &Authenticator, signer: &Signer) -> Result<Strin
 #[tokio::test]
 async fn a_new_key_is_fetched_when_it_first_appears() {
     let (old, new) = (Signer::ed25519("old"), Signer::es256("new"));
-    let hands = Hands::new();
+    let time = TestTime::new();
     let provider = Provider::start(std::slice::from_ref(&old)).await;
-    let authenticator = provider.authenticator(&hands);
+    let authenticator = provider.authenticator(&time);
     assert!(subject(&authenticator, &old).await.is_ok());
 
     provider.answer(Answer::Text(provider::set(std::slice::from_ref(&new))));
-    hands.advance(Duration::from_secs(10));
+    time.advance(Duration::from_secs(10));
     assert!(subject(&authenticator, &new).await.is_ok());
     assert_eq!(
         subject(&authenticator, &old).await,
@@ -35,9 +35,9 @@ async fn a_new_key_is_fetched_when_it_first_appears() {
 #[tokio::test]
 async fn invented_key_ids_do_not_flood_the_provider() {
     let known = Signer::ed25519("known");
-    let hands = Hands::new();
+    let time = TestTime::new();
     let provider = Provider::start(std::slice::from_ref(&known)).await;
-    let authenticator = provider.authenticator(&hands);
+    let authenticator = provider.authenticator(&time);
     for round in 1..=3 {
         for id in 0..20 {
             let invented = Signer::ed25519(&format!("invented-{id}"));
@@ -47,7 +47,7 @@ async fn invented_key_ids_do_not_flood_the_provider() {
             );
         }
         assert_eq!(provider.hits(), round);
-        hands.advance(Duration::from_secs(10));
+        time.advance(Duration::from_secs(10));
     }
     assert!(subject(&authenticator, &known).await.is_ok());
 }
@@ -56,7 +56,7 @@ async fn invented_key_ids_do_not_flood_the_provider() {
 async fn many_first_requests_cause_one_fetch() {
     let signer = Signer::ed25519("k");
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
-    let authenticator = provider.authenticator(&Hands::new());
+    let authenticator = provider.authenticator(&TestTime::new());
     let all =
         futures_util::future::join_all((0..50).map(|_| subject(&authenticator, &signer))).await;
     assert!(all.iter().all(Result::is_ok));
@@ -67,7 +67,7 @@ async fn many_first_requests_cause_one_fetch() {
 async fn a_caller_who_leaves_does_not_waste_the_fetch() {
     let signer = Signer::ed25519("k");
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
-    let authenticator = provider.authenticator(&Hands::new());
+    let authenticator = provider.authenticator(&TestTime::new());
     let mut first = Box::pin(subject(&authenticator, &signer));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     drop(first);
@@ -78,41 +78,41 @@ async fn a_caller_who_leaves_does_not_waste_the_fetch() {
 #[tokio::test]
 async fn good_keys_outlive_an_outage_for_a_bounded_time() {
     let signer = Signer::ed25519("k");
-    let hands = Hands::new();
+    let time = TestTime::new();
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
-    let authenticator = provider.authenticator(&hands);
+    let authenticator = provider.authenticator(&time);
     assert!(subject(&authenticator, &signer).await.is_ok());
 
     provider.answer(Answer::Failure);
-    hands.advance(6 * MINUTE);
+    time.advance(6 * MINUTE);
     assert!(subject(&authenticator, &signer).await.is_ok());
     assert_eq!(provider.hits(), 2);
-    hands.advance(23 * 60 * MINUTE);
+    time.advance(23 * 60 * MINUTE);
     assert!(subject(&authenticator, &signer).await.is_ok());
     assert_eq!(provider.hits(), 3);
-    hands.advance(60 * MINUTE);
+    time.advance(60 * MINUTE);
     assert_eq!(
         subject(&authenticator, &signer).await,
         Err(AuthError::Unavailable)
     );
 
     provider.answer(Answer::Text(provider::set(std::slice::from_ref(&signer))));
-    hands.advance(MINUTE);
+    time.advance(MINUTE);
     assert!(subject(&authenticator, &signer).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_withdrawn_key_is_not_accepted_once_it_is_no_longer_fresh() {
     let (kept, withdrawn) = (Signer::ed25519("kept"), Signer::ed25519("withdrawn"));
-    let hands = Hands::new();
+    let time = TestTime::new();
     let both = [kept, withdrawn];
     let provider = Provider::start(&both).await;
-    let authenticator = provider.authenticator(&hands);
+    let authenticator = provider.authenticator(&time);
     let [kept, withdrawn] = &both;
     assert!(subject(&authenticator, withdrawn).await.is_ok());
 
     provider.answer(Answer::Text(provider::set(std::slice::from_ref(kept))));
-    hands.advance(6 * MINUTE);
+    time.advance(6 * MINUTE);
     let refused = subject(&authenticator, withdrawn).await;
     assert_eq!(refused, Err(AuthError::Untrusted));
     assert!(subject(&authenticator, kept).await.is_ok());
@@ -122,9 +122,9 @@ async fn a_withdrawn_key_is_not_accepted_once_it_is_no_longer_fresh() {
 #[tokio::test]
 async fn unusable_answers_replace_nothing() {
     let signer = Signer::ed25519("k");
-    let hands = Hands::new();
+    let time = TestTime::new();
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
-    let authenticator = provider.authenticator(&hands);
+    let authenticator = provider.authenticator(&time);
     assert!(subject(&authenticator, &signer).await.is_ok());
 
     let stranger = Signer::ed25519("stranger");
@@ -140,7 +140,7 @@ async fn unusable_answers_replace_nothing() {
     ];
     for (number, (name, answer)) in answers.into_iter().enumerate() {
         provider.answer(answer);
-        hands.advance(MINUTE);
+        time.advance(MINUTE);
         assert_eq!(
             subject(&authenticator, &stranger).await,
             Err(AuthError::Unavailable),
@@ -159,7 +159,7 @@ async fn unusable_answers_replace_nothing() {
 async fn without_any_key_nobody_is_let_in() {
     let signer = Signer::ed25519("k");
     let provider = Provider::start(&[]).await;
-    let authenticator = provider.authenticator(&Hands::new());
+    let authenticator = provider.authenticator(&TestTime::new());
     assert_eq!(
         subject(&authenticator, &signer).await,
         Err(AuthError::Unavailable)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::staffing::suffices;
 use super::super::world::{PEOPLE, World};
 use super::waits::is_movable_in;
-use super::{Checked, Ledger, Life, Moment, Place, StateVisit, ensure};
+use super::{Checked, Ledger, Life, Moment, StateVisit, VisitPhase, ensure};
 use crate::answer::{Assignment, OverdueAction, Principal};
 use crate::command::Command;
 use crate::event::Event;
@@ -87,7 +87,7 @@ impl Ledger {
 
     fn here(&self) -> impl Iterator<Item = &StateVisit> {
         let state_instances = self.state_instances.values();
-        state_instances.filter(|state_instance| state_instance.place != Place::Left)
+        state_instances.filter(|state_instance| state_instance.place != VisitPhase::Left)
     }
 
     pub(super) fn go_over(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
@@ -122,7 +122,7 @@ impl Ledger {
         self.version = number(*version);
         let state_instances = self.state_instances.values_mut();
         for state_instance in
-            state_instances.filter(|state_instance| state_instance.place != Place::Left)
+            state_instances.filter(|state_instance| state_instance.place != VisitPhase::Left)
         {
             if let Some(name) = wanted.get(&state_instance.name) {
                 state_instance.name.clone_from(name);
@@ -147,7 +147,7 @@ impl Ledger {
                     == name
             };
             let meant = self.state_instances.iter().filter(|(_, state_instance)| {
-                state_instance.place == Place::Active
+                state_instance.place == VisitPhase::Active
                     && !state_instance.marked
                     && of(state_instance)
             });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::choices::ALLOCATED;
 use super::super::world::{PEOPLE, World};
 use super::super::{rules, staffing};
-use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
+use super::{Checked, Hand, Ledger, Moment, VisitPhase, Work, ensure};
 use crate::answer::OverdueAction;
 use crate::command::Command;
 use crate::event::Event;
@@ -120,7 +120,7 @@ impl Ledger {
             .collect();
         for (id, work) in &mut self.tasks {
             let able = std::mem::take(&mut work.able);
-            let is_active = self.state_instances[&work.state_instance].place == Place::Active;
+            let is_active = self.state_instances[&work.state_instance].place == VisitPhase::Active;
             let has_none =
                 |person: &&&str| !owned.contains(&(work.state_instance, (**person).to_owned()));
             let idle: Vec<_> = able.iter().filter(has_none).collect();
@@ -368,7 +368,7 @@ impl Ledger {
             // After a migration, what nobody has is made anew. A plan may offer that to others, too.
             let is_meant = match step {
                 "migrated" => migrates && work.hand.is_some(),
-                _ => self.state_instances[&work.state_instance].place == Place::Active,
+                _ => self.state_instances[&work.state_instance].place == VisitPhase::Active,
             };
             ensure(is_meant, || format!("{task} is offered to others"))?;
             let mine = Candidate::User(self.initiator.clone());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Buffered, Checked, Child, Firing, Ledger, Life, Moment, Place, StateVisit, ensure};
+use super::{
+    Buffered, Checked, Child, Firing, Ledger, Life, Moment, StateVisit, VisitPhase, ensure,
+};
 use crate::answer::{OverdueAction, SignalSubscription};
 use crate::command::Command;
 use crate::event::Event;
@@ -38,7 +40,7 @@ impl Ledger {
 
     fn oldest(&self, is_meant: impl Fn(&StateVisit) -> bool) -> Option<StateId> {
         let here = self.state_instances.iter();
-        here.filter(|(_, state_instance)| state_instance.place == Place::Active)
+        here.filter(|(_, state_instance)| state_instance.place == VisitPhase::Active)
             .filter(|(_, state_instance)| is_meant(state_instance))
             .min_by_key(|(id, state_instance)| (state_instance.since, **id))
             .map(|(id, _)| *id)
@@ -89,7 +91,7 @@ impl Ledger {
                     && self.listener(&signal.trigger).is_none()
             });
             ensure(
-                kept.is_none() || state_instance.place != Place::Active,
+                kept.is_none() || state_instance.place != VisitPhase::Active,
                 || format!("{kept:?} is kept on"),
             )?;
         }

@@ -69,7 +69,7 @@ impl Drop for Lease {
 
 /// The kept connections. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(Arc<Mutex<Shelf>>);
+pub(super) struct IdleConnections(Arc<Mutex<Shelf>>);
 
 /// The list has at most as many connections as the pool may open.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl Drop for Shelf {
 
 /// Counts one caller as waiting for the pool while this lives.
 #[derive(Debug)]
-pub(super) struct Waiting(Kept);
+pub(super) struct Waiting(IdleConnections);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
@@ -104,7 +104,7 @@ impl Drop for Waiting {
     }
 }
 
-impl Kept {
+impl IdleConnections {
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

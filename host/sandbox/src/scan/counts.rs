@@ -31,7 +31,7 @@ const SDK_CHARS_MAX: usize = 100;
 
 /// The counts.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ComponentCounts {
     functions: u64,
     core_imports: u64,
     /// Of the outermost component.
@@ -51,9 +51,9 @@ struct Level {
     components: Vec<u64>,
 }
 
-impl Tally {
-    pub(super) fn of(bytes: &[u8]) -> Result<Tally, Problem> {
-        let mut tally = Tally::default();
+impl ComponentCounts {
+    pub(super) fn of(bytes: &[u8]) -> Result<ComponentCounts, Problem> {
+        let mut tally = ComponentCounts::default();
         for payload in Parser::new(0).parse_all(bytes) {
             let payload = payload.map_err(|error| invalid(&error))?;
             if let Payload::ComponentTypeSection(section) = &payload {

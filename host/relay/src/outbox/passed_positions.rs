@@ -12,22 +12,22 @@ const KEPT_FOR: Duration = Duration::from_secs(10);
 
 /// The position in each partition up to which all events wait.
 #[derive(Debug, Default)]
-pub(super) struct Passed(BTreeMap<i16, Place>);
+pub(super) struct PassedPositions(BTreeMap<i16, PassedPosition>);
 
 #[derive(Debug)]
-struct Place {
+struct PassedPosition {
     pos: i64,
     /// Why the events wait.
     reason: String,
     moved_at: Instant,
 }
 
-impl Passed {
+impl PassedPositions {
     /// The positions that count, by partition.
     pub(super) fn positions(&mut self) -> BTreeMap<i16, i64> {
         self.0
             .retain(|_, place| place.moved_at.elapsed() < KEPT_FOR);
-        let place = |(partition, place): (&i16, &Place)| (*partition, place.pos);
+        let place = |(partition, place): (&i16, &PassedPosition)| (*partition, place.pos);
         self.0.iter().map(place).collect()
     }
 
@@ -44,7 +44,7 @@ impl Passed {
     /// Passes over the events up to `pos`.
     pub(super) fn pass(&mut self, partition: i16, pos: i64, reason: Option<String>) {
         let reason = reason.or_else(|| self.reason(partition));
-        let place = Place {
+        let place = PassedPosition {
             pos,
             reason: reason.unwrap_or_default(),
             moved_at: Instant::now(),
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_partition_is_read_from_its_beginning_again_after_a_while() {
-        let mut passed = Passed::default();
+        let mut passed = PassedPositions::default();
         passed.pass(3, 500, Some("version 2".to_owned()));
         passed.pass(3, 900, None);
         assert_eq!(passed.positions(), BTreeMap::from([(3, 900)]));

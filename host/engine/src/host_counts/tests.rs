@@ -13,7 +13,7 @@ fn labels(counted: &[Counted]) -> Vec<(&str, i64)> {
 
 #[test]
 fn what_is_taken_is_gone_and_what_is_put_back_is_there_again() {
-    let tally = Tally::default();
+    let tally = HostCounts::default();
     tally.refused(TenantId(1), "not_owner");
     tally.refused(TenantId(1), "not_owner");
     tally.refused(TenantId(2), "busy");
@@ -27,7 +27,7 @@ fn what_is_taken_is_gone_and_what_is_put_back_is_there_again() {
 
 #[test]
 fn reasons_beyond_the_limit_are_counted_together() {
-    let tally = Tally::default();
+    let tally = HostCounts::default();
     for number in 0..REASONS_MAX + 5 {
         tally.refused(TenantId(1), &format!("reason-{number}"));
     }
@@ -41,7 +41,7 @@ fn reasons_beyond_the_limit_are_counted_together() {
 
 #[test]
 fn concurrent_counts_are_complete() {
-    let tally = Tally::default();
+    let tally = HostCounts::default();
     let mut taken = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -23,12 +23,13 @@ pub(super) enum Full {
     Host,
 }
 
-/// The open streams.
+/// The limits of the open streams of this host.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Held>);
+pub(super) struct StreamLimits(Mutex<OpenStreams>);
 
+/// The streams that have a permit.
 #[derive(Debug, Default)]
-struct Held {
+struct OpenStreams {
     last: u64,
     /// In the order in which they were opened.
     streams: BTreeMap<u64, Holder>,
@@ -41,32 +42,36 @@ struct Holder {
     ended: CancellationToken,
 }
 
-/// The place of one stream, released when this is dropped.
+/// The permit of one stream, released when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StreamPermit {
     number: u64,
-    places: Arc<Places>,
-    /// Cancelled when another stream got the place.
+    limits: Arc<StreamLimits>,
+    /// Cancelled when another stream got the permit.
     pub(super) ended: CancellationToken,
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        self.places.held().streams.remove(&self.number);
+        self.limits.open().streams.remove(&self.number);
     }
 }
 
-impl Places {
-    fn held(&self) -> MutexGuard<'_, Held> {
+impl StreamLimits {
+    fn open(&self) -> MutexGuard<'_, OpenStreams> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for one more stream of this person.
-    pub(super) fn take(self: &Arc<Self>, tenant: TenantId, person: &str) -> Result<Place, Full> {
-        let mut held = self.held();
+    /// Takes a permit for one more stream of this person.
+    pub(super) fn take(
+        self: &Arc<Self>,
+        tenant: TenantId,
+        person: &str,
+    ) -> Result<StreamPermit, Full> {
+        let mut open = self.open();
         let own = |holder: &&Holder| holder.tenant == tenant;
-        let of_tenant = held.streams.values().filter(own).count();
-        let mut of_person = held.streams.values().filter(own);
+        let of_tenant = open.streams.values().filter(own).count();
+        let mut of_person = open.streams.values().filter(own);
         if of_person
             .by_ref()
             .filter(|one| one.person == person)
@@ -78,28 +83,28 @@ impl Places {
         if of_tenant >= TENANT_MAX {
             return Err(Full::Tenant);
         }
-        if held.streams.len() >= HOST_MAX {
-            held.make_room(of_tenant)?;
+        if open.streams.len() >= HOST_MAX {
+            open.make_room(of_tenant)?;
         }
-        held.last += 1;
-        let (number, ended) = (held.last, CancellationToken::new());
+        open.last += 1;
+        let (number, ended) = (open.last, CancellationToken::new());
         let holder = Holder {
             tenant,
             person: person.to_owned(),
             ended: ended.clone(),
         };
-        held.streams.insert(number, holder);
-        Ok(Place {
+        open.streams.insert(number, holder);
+        Ok(StreamPermit {
             number,
-            places: Arc::clone(self),
+            limits: Arc::clone(self),
             ended,
         })
     }
 }
 
-impl Held {
+impl OpenStreams {
     /// Ends the newest stream of the tenant with the most streams, if it has more than `own + 1`. `own` is the number of streams
-    /// of the tenant that needs a place.
+    /// of the tenant that needs a permit.
     fn make_room(&mut self, own: usize) -> Result<(), Full> {
         let mut counts: BTreeMap<TenantId, usize> = BTreeMap::new();
         for holder in self.streams.values() {
@@ -123,45 +128,46 @@ impl Held {
 mod tests {
     use super::*;
 
-    fn taken(places: &Arc<Places>, tenant: i32, count: usize) -> Vec<Place> {
+    fn taken(limits: &Arc<StreamLimits>, tenant: i32, count: usize) -> Vec<StreamPermit> {
         let take = |number| {
             let person = format!("person-{}", number / PERSON_MAX);
-            places.take(TenantId(tenant), &person).expect("a place")
+            limits.take(TenantId(tenant), &person).expect("a permit")
         };
         (0..count).map(take).collect()
     }
 
     #[test]
     fn a_person_and_a_tenant_have_so_many_and_no_more() {
-        let places = Arc::new(Places::default());
-        let mut held = taken(&places, 1, TENANT_MAX - 1);
-        let again = places.take(TenantId(1), "person-0");
+        let limits = Arc::new(StreamLimits::default());
+        let mut open = taken(&limits, 1, TENANT_MAX - 1);
+        let again = limits.take(TenantId(1), "person-0");
         assert_eq!(again.err(), Some(Full::Person));
-        held.push(places.take(TenantId(1), "another").expect("a place"));
-        let again = places.take(TenantId(1), "yet another");
+        open.push(limits.take(TenantId(1), "another").expect("a permit"));
+        let again = limits.take(TenantId(1), "yet another");
         assert_eq!(again.err(), Some(Full::Tenant));
-        drop(places.take(TenantId(2), "person-0").expect("a place"));
-        held.pop();
-        places.take(TenantId(1), "yet another").expect("a place");
+        drop(limits.take(TenantId(2), "person-0").expect("a permit"));
+        open.pop();
+        limits.take(TenantId(1), "yet another").expect("a permit");
     }
 
     #[test]
     fn whoever_has_few_is_let_in_where_others_have_many() {
-        let places = Arc::new(Places::default());
-        let first = taken(&places, 1, TENANT_MAX);
-        let second = taken(&places, 2, HOST_MAX - TENANT_MAX);
-        let third = taken(&places, 3, HOST_MAX / 3);
-        let ended = |held: &[Place]| held.iter().filter(|one| one.ended.is_cancelled()).count();
+        let limits = Arc::new(StreamLimits::default());
+        let first = taken(&limits, 1, TENANT_MAX);
+        let second = taken(&limits, 2, HOST_MAX - TENANT_MAX);
+        let third = taken(&limits, 3, HOST_MAX / 3);
+        let ended =
+            |open: &[StreamPermit]| open.iter().filter(|one| one.ended.is_cancelled()).count();
         assert_eq!(ended(&first) + ended(&second), third.len());
         assert!(ended(&first).abs_diff(ended(&second)) <= 1);
         assert_eq!(ended(&third), 0);
         assert!(!first[0].ended.is_cancelled(), "the newest ends first");
         // Now all have the same.
-        let more = places.take(TenantId(1), "more");
+        let more = limits.take(TenantId(1), "more");
         assert_eq!(more.err(), Some(Full::Host));
-        // A stream that was ended does not free the place of another one.
+        // A stream that was ended does not free the permit of another one.
         drop(first);
         let left = third.len() + second.len() - ended(&second);
-        assert_eq!(places.held().streams.len(), left);
+        assert_eq!(limits.open().streams.len(), left);
     }
 }

@@ -7,7 +7,7 @@ use crate::json::Json;
 
 /// A cache whose keys are JSON texts. When it is full, the oldest entry is removed.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct JsonCache<T> {
     parts: Mutex<Parts<T>>,
     count_max: usize,
     bytes_max: usize,
@@ -24,10 +24,10 @@ struct Parts<T> {
     bytes: usize,
 }
 
-impl<T: Clone> Kept<T> {
+impl<T: Clone> JsonCache<T> {
     /// A cache of at most `count_max` values, which have at most `bytes_max` bytes together with their texts.
-    pub fn new(count_max: usize, bytes_max: usize, weigh: fn(&T) -> usize) -> Kept<T> {
-        Kept {
+    pub fn new(count_max: usize, bytes_max: usize, weigh: fn(&T) -> usize) -> JsonCache<T> {
+        JsonCache {
             parts: Mutex::new(Parts {
                 made: HashMap::new(),
                 order: VecDeque::new(),
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_made_once_and_the_first_goes() {
-        let kept = Kept::new(2, 1_000, |_| 0);
+        let kept = JsonCache::new(2, 1_000, |_| 0);
         let made = |number: usize| {
             let mut made = false;
             let result = kept.get_or_make(&text(number), |_| {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn texts_are_bounded_together_and_failures_are_not_kept() {
-        let kept = Kept::new(100, 3, |_| 0);
+        let kept = JsonCache::new(100, 3, |_| 0);
         for number in [11, 22] {
             kept.keep(&text(number), number);
         }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_values_weigh_is_bounded_with_their_texts() {
-        let kept = Kept::new(100, 25, |made| *made);
+        let kept = JsonCache::new(100, 25, |made| *made);
         for number in [11, 10, 12] {
             kept.keep(&text(number), number);
         }

@@ -34,7 +34,7 @@ const OUTSIDE: &str = "/var/lib/wrkflw-dev";
 
 /// Folders that only this process uses while this value lives.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServerFolders {
     home: PathBuf,
     sockets: PathBuf,
     ephemeral: bool,
@@ -42,7 +42,7 @@ pub(super) struct Place {
     _lock: File,
 }
 
-impl Place {
+impl ServerFolders {
     /// The place for persistent data: `dir`, if the server can reach it.
     pub(super) async fn kept(dir: &Path, account: &Account) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;

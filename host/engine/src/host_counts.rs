@@ -15,7 +15,7 @@ const REASON_BYTES_MAX: usize = 100;
 
 /// The counts of a host. Taking them removes them from memory, so the map holds only the tenants of the last few seconds.
 #[derive(Debug, Default)]
-pub struct Tally(RwLock<HashMap<TenantId, Counts>>);
+pub struct HostCounts(RwLock<HashMap<TenantId, Counts>>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -40,7 +40,7 @@ impl Counts {
     }
 }
 
-impl Tally {
+impl HostCounts {
     /// Counts the facts in the entries of a commit.
     pub(super) fn committed(&self, tenant: TenantId, entries: &[Entry]) {
         let (mut decisions, mut starts) = (0, 0);

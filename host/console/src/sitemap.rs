@@ -4,7 +4,7 @@ use crate::language::Words;
 use crate::shell::Reader;
 
 /// A page, or a part of one.
-pub(crate) struct Place {
+pub(crate) struct SitemapEntry {
     pub(crate) address: &'static str,
     /// The id of its name.
     pub(crate) text: &'static str,
@@ -19,124 +19,124 @@ const PEOPLE: &[&str] = &["directory:write", "role:read"];
 const AUDIT: &[&str] = &["audit:read"];
 
 /// The pages of the navigation. The frame marks the page of its section.
-const MAIN: [Place; 7] = [
-    Place::new("/console", "inbox", "", &[]),
-    Place::new("/console/start", "start", "", &[]),
-    Place::new("/console/notifications", "notifications", "", &[]),
-    Place::new(
+const MAIN: [SitemapEntry; 7] = [
+    SitemapEntry::new("/console", "inbox", "", &[]),
+    SitemapEntry::new("/console/start", "start", "", &[]),
+    SitemapEntry::new("/console/notifications", "notifications", "", &[]),
+    SitemapEntry::new(
         "/console/definitions",
         "definitions",
         "",
         &["definition:publish", "definition:activate"],
     ),
-    Place::new("/console/operations", "operations", "", OPERATION),
-    Place::new("/console/people", "people", "", PEOPLE),
-    Place::new("/console/audit", "audit", "", AUDIT),
+    SitemapEntry::new("/console/operations", "operations", "", OPERATION),
+    SitemapEntry::new("/console/people", "people", "", PEOPLE),
+    SitemapEntry::new("/console/audit", "audit", "", AUDIT),
 ];
 
 /// Further pages and parts of pages.
-const FURTHER: [Place; 26] = [
-    Place::new("/console?view=mine", "inbox-view-mine", "inbox", &[]),
-    Place::new(
+const FURTHER: [SitemapEntry; 26] = [
+    SitemapEntry::new("/console?view=mine", "inbox-view-mine", "inbox", &[]),
+    SitemapEntry::new(
         "/console?view=available",
         "inbox-view-available",
         "inbox",
         &[],
     ),
-    Place::new("/console?view=groups", "inbox-view-groups", "inbox", &[]),
-    Place::new("/console?view=all", "inbox-view-all", "inbox", &[]),
-    Place::new("/console/me", "me", "me", &[]),
-    Place::new("/console/me#absences", "me-absences", "me", &[]),
-    Place::new("/console/me#notified", "me-notified", "me", &[]),
-    Place::new("/console/me#preferences", "preferences", "me", &[]),
-    Place::new("/console/me#tokens", "me-tokens", "me", &[]),
-    Place::new("/console/me#sessions", "me-sessions", "me", &[]),
-    Place::new(
+    SitemapEntry::new("/console?view=groups", "inbox-view-groups", "inbox", &[]),
+    SitemapEntry::new("/console?view=all", "inbox-view-all", "inbox", &[]),
+    SitemapEntry::new("/console/me", "me", "me", &[]),
+    SitemapEntry::new("/console/me#absences", "me-absences", "me", &[]),
+    SitemapEntry::new("/console/me#notified", "me-notified", "me", &[]),
+    SitemapEntry::new("/console/me#preferences", "preferences", "me", &[]),
+    SitemapEntry::new("/console/me#tokens", "me-tokens", "me", &[]),
+    SitemapEntry::new("/console/me#sessions", "me-sessions", "me", &[]),
+    SitemapEntry::new(
         "/console/upload",
         "upload",
         "definitions",
         &["definition:publish"],
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/instances/unassignable",
         "panel-unassignable",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/instances/overdue",
         "panel-overdue",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/instances/stale",
         "panel-stale",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/dead-letters",
         "panel-dead-letters",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/webhooks",
         "panel-webhooks",
         "operations",
         &["subscription:read"],
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/jobs",
         "panel-jobs",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/hosts",
         "panel-hosts",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/refusals",
         "refusals",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations/bulk",
         "bulk-operations",
         "operations",
         OPERATION,
     ),
-    Place::new(
+    SitemapEntry::new(
         "/console/operations#figures",
         "figures",
         "operations",
         OPERATION,
     ),
-    Place::new("/console/groups", "groups", "people", PEOPLE),
-    Place::new("/console/roles", "roles", "people", &["role:read"]),
-    Place::new("/console/audit/checkpoints", "checkpoints", "audit", AUDIT),
-    Place::new(
+    SitemapEntry::new("/console/groups", "groups", "people", PEOPLE),
+    SitemapEntry::new("/console/roles", "roles", "people", &["role:read"]),
+    SitemapEntry::new("/console/audit/checkpoints", "checkpoints", "audit", AUDIT),
+    SitemapEntry::new(
         "/console/audit/self-approvals",
         "compliance",
         "audit",
         AUDIT,
     ),
-    Place::new("/docs", "api-docs", "", &[]),
+    SitemapEntry::new("/docs", "api-docs", "", &[]),
 ];
 
-impl Place {
+impl SitemapEntry {
     const fn new(
         address: &'static str,
         text: &'static str,
         within: &'static str,
         any_of: &'static [&'static str],
-    ) -> Place {
-        Place {
+    ) -> SitemapEntry {
+        SitemapEntry {
             address,
             text,
             within,
@@ -159,15 +159,15 @@ impl Place {
 }
 
 /// The pages of the navigation that this reader may open.
-pub(crate) fn main(reader: &Reader) -> impl Iterator<Item = &'static Place> {
-    MAIN.iter().filter(|place| place.is_open_to(reader))
+pub(crate) fn navigation(reader: &Reader) -> impl Iterator<Item = &'static SitemapEntry> {
+    MAIN.iter().filter(|entry| entry.is_open_to(reader))
 }
 
 /// The pages that this reader may open and whose names have all of these words.
-pub(crate) fn named(words: &str, reader: &Reader, w: Words) -> Vec<&'static Place> {
+pub(crate) fn named(words: &str, reader: &Reader, w: Words) -> Vec<&'static SitemapEntry> {
     let all = MAIN.iter().chain(&FURTHER);
-    let open = all.filter(|place| place.is_open_to(reader));
-    open.filter(|place| has(&format!("{} {}", place.within(w), w.t(place.text)), words))
+    let open = all.filter(|entry| entry.is_open_to(reader));
+    open.filter(|entry| has(&format!("{} {}", entry.within(w), w.t(entry.text)), words))
         .collect()
 }
 
@@ -195,7 +195,7 @@ mod tests {
     fn found(words: &str, permissions: &[&str], language: &str) -> Vec<&'static str> {
         let w = Words::named(language).expect("a language");
         let found = named(words, &reader(permissions), w);
-        found.into_iter().map(|place| place.address).collect()
+        found.into_iter().map(|entry| entry.address).collect()
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         assert!(found("webhooks", &["dead-letter:read"], "en").is_empty());
         let webhooks = ["/console/operations/webhooks"];
         assert_eq!(found("webhooks", &["subscription:read"], "en"), webhooks);
-        let all: Vec<_> = main(&reader(&[])).map(|place| place.text).collect();
+        let all: Vec<_> = navigation(&reader(&[])).map(|entry| entry.text).collect();
         assert_eq!(all, ["inbox", "start", "notifications"]);
     }
 }

@@ -24,7 +24,7 @@ pub(super) const PAGE_ROWS: &str = "25";
 
 /// The parameters of an inbox from an address or a form. Empty values count as missing, because forms send them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct InboxQuery {
     pub(super) view: String,
     pub(super) q: String,
     pub(super) definition_key: String,
@@ -39,15 +39,15 @@ pub(crate) struct Asked {
     chosen: Vec<&'static str>,
 }
 
-impl Asked {
+impl InboxQuery {
     /// Parses the query of an address.
-    pub(crate) fn parse(query: &str) -> Asked {
+    pub(crate) fn parse(query: &str) -> InboxQuery {
         let pairs = url::form_urlencoded::parse(query.as_bytes());
-        Asked::of(&Fields(pairs.into_owned().collect()))
+        InboxQuery::of(&Fields(pairs.into_owned().collect()))
     }
 
     /// Parses a form. Columns come as several fields, or as one with commas.
-    pub(super) fn of(fields: &Fields) -> Asked {
+    pub(super) fn of(fields: &Fields) -> InboxQuery {
         let text = |name: &str| fields.get(name).to_owned();
         let named: Vec<_> = fields
             .all("columns")
@@ -58,7 +58,7 @@ impl Asked {
         if chosen == USUAL {
             chosen.clear();
         }
-        Asked {
+        InboxQuery {
             view: text("view"),
             q: text("q"),
             definition_key: text("definitionKey"),
@@ -127,10 +127,10 @@ impl Asked {
     }
 
     /// The query of the first page of this inbox.
-    pub(super) fn query(&self, view: &str) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(self.parameters(view, ""));
-        query.finish()
+    pub(super) fn query_string(&self, view: &str) -> String {
+        let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+        pairs.extend_pairs(self.parameters(view, ""));
+        pairs.finish()
     }
 
     /// The address of a page of this inbox.
@@ -178,14 +178,15 @@ mod tests {
 
     #[test]
     fn an_address_says_what_it_was_made_of() {
-        let asked = Asked::parse("view=all&q=a%26b&columns=flow&columns=state,nonsense&sort=dueAt");
-        assert_eq!(asked.columns(), ["state", "flow"]);
+        let parsed =
+            InboxQuery::parse("view=all&q=a%26b&columns=flow&columns=state,nonsense&sort=dueAt");
+        assert_eq!(parsed.columns(), ["state", "flow"]);
         assert_eq!(
-            asked.query("all"),
+            parsed.query_string("all"),
             "view=all&q=a%26b&sort=dueAt&columns=state%2Cflow"
         );
-        assert_eq!(Asked::parse(&asked.query("all")), asked);
-        assert!(asked.is_filtered() && asked.has_more());
+        assert_eq!(InboxQuery::parse(&parsed.query_string("all")), parsed);
+        assert!(parsed.is_filtered() && parsed.has_more());
     }
 
     #[test]
@@ -196,26 +197,26 @@ mod tests {
             "columns=state,due,holder",
             "columns=nonsense",
         ] {
-            let asked = Asked::parse(query);
-            assert_eq!(asked.columns(), USUAL, "{query}");
-            assert_eq!(asked.query("mine"), "view=mine");
+            let parsed = InboxQuery::parse(query);
+            assert_eq!(parsed.columns(), USUAL, "{query}");
+            assert_eq!(parsed.query_string("mine"), "view=mine");
         }
     }
 
     #[test]
     fn a_day_begins_in_the_zone_of_the_reader() {
-        let asked = Asked::parse("dueBefore=2026-01-02");
-        let list = |zone: Option<&str>| asked.list("mine", &[], zone.and_then(Zone::named));
+        let parsed = InboxQuery::parse("dueBefore=2026-01-02");
+        let list = |zone: Option<&str>| parsed.list("mine", &[], zone.and_then(Zone::named));
         let due = |moment| format!("/v1/tasks?view=mine&dueBefore={moment}");
         assert_eq!(list(None), due("2026-01-02T00%3A00%3A00Z"));
         assert_eq!(list(Some("Asia/Bangkok")), due("2026-01-01T17%3A00%3A00Z"));
-        let none = Asked::parse("").list("mine", &[], None);
+        let none = InboxQuery::parse("").list("mine", &[], None);
         assert_eq!(none, "/v1/tasks?view=mine");
     }
 
     #[test]
     fn a_view_that_there_is_not_is_the_first() {
-        assert_eq!(Asked::parse("view=theirs").view(), "mine");
-        assert_eq!(Asked::parse("view=all").view(), "all");
+        assert_eq!(InboxQuery::parse("view=theirs").view(), "mine");
+        assert_eq!(InboxQuery::parse("view=all").view(), "all");
     }
 }
