@@ -180,7 +180,7 @@ impl<'a, R: Record, W: FnMut(&ExportLine) -> std::io::Result<()>> Exporter<'a, R
         loop {
             let page = snapshot.leaves(after, ROWS_MAX).await?;
             let upto = page.last().map_or(size, |last| last.leaf.saturating_add(1));
-            after = page.last().map_or(after, |last| last.run.0);
+            after = page.last().map_or(after, |last| last.run.leaf);
             let is_end = page.is_empty();
             let mut leaves = page.into_iter().peekable();
             let mut more = true;
@@ -247,7 +247,7 @@ impl<'a, R: Record, W: FnMut(&ExportLine) -> std::io::Result<()>> Exporter<'a, R
         while next < size {
             let page = snapshot.leaves(after, ROWS_MAX).await?;
             let Some(last) = page.last() else { break };
-            after = last.run.0;
+            after = last.run.leaf;
             for leaf in &page {
                 if leaf.leaf == next && next < size {
                     prover.push(merkle::leaf(&leaf.digest));
@@ -284,7 +284,7 @@ impl<'a, R: Record, W: FnMut(&ExportLine) -> std::io::Result<()>> Exporter<'a, R
             let Some(last) = page.last() else {
                 return Ok(());
             };
-            after = last.run.1;
+            after = last.run.seq;
             by_entry.extend(page.iter().map(|leaf| ((leaf.id, leaf.seq), leaf.leaf)));
             if by_entry.len() > PROOFS_MAX {
                 let detail = format!(

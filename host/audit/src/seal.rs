@@ -14,7 +14,7 @@ use wrkflw_core::ids::{InstanceId, TaskId};
 use wrkflw_core::instance::{Decision, Instance};
 
 /// The version of the MAC's content and its order.
-pub const MAC_VERSION: i16 = 1;
+pub(crate) const MAC_VERSION: i16 = 1;
 
 /// The keys that seal decisions.
 #[derive(Clone)]

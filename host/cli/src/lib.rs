@@ -21,7 +21,7 @@
 //! | [`wrkflw_relay`] | the relay to Kafka; the notifier: notifications and webhooks; only it uses `rdkafka` | core, store, runtime, fault |
 //! | [`wrkflw_engine`] | use cases: the one write path | core, store, sandbox, audit, runtime, fault |
 //! | [`wrkflw_server`] | the API; diagrams and documents | core, engine, store (reads), runtime, fault |
-//! | [`wrkflw_console`] | the pages in which people see and decide; it calls the API in this process | core (ids), engine (sessions), runtime, server |
+//! | [`wrkflw_console`] | the pages in which people see and decide; it calls the API in this process | core, engine (sessions), runtime, server |
 //! | `wrkflw` | the program: [`cli`], settings ([`config`]), the default [`roles`], the [`sample`] flow | all |
 //!
 //! # The path of a command
@@ -29,8 +29,8 @@
 //! [`wrkflw_server::http`] parses a request into a [`wrkflw_core::command::Command`]. [`wrkflw_engine::pipeline`] runs it in
 //! stages: queue, load, execute, group commit, answer. The execution ([`wrkflw_core::execution::Execution`]) calls flow logic,
 //! checks its answers and applies the events. [`wrkflw_store::Store::commit`] is one statement that applies everything or
-//! nothing. Dry runs and the list of possible actions take the same stages and stop before the commit. `docs/architecture.md`
-//! shows this on one page, `docs/glossary.md` explains the words.
+//! nothing. A dry run takes the same stages and stops before the commit. The list of possible actions loads the instance once and
+//! executes each command on it. `docs/architecture.md` shows this on one page, `docs/glossary.md` explains the words.
 //!
 //! # Invariants
 //!

@@ -2,8 +2,8 @@
 //! nothing from other hosts.
 //!
 //! It calls the API of `wrkflw-server` in this process, like any other client. So each of its actions is a public operation, with
-//! the same checks and the same refusals. It uses `wrkflw-engine` only for sessions and the names of permissions, and
-//! `wrkflw-runtime` for ids and random bytes. Only the command line uses this crate.
+//! the same checks and the same refusals. It uses `wrkflw-engine` only for sessions and the names of permissions, `wrkflw-core` for
+//! ids, time zones and JSON, and `wrkflw-runtime` for random bytes. Only the command line uses this crate.
 //!
 //! - [`router()`] serves the pages in front of the API.
 //! - `provider` calls the identity provider at which people sign in, if there is one.

@@ -12,9 +12,9 @@ use super::refusal::Refusal;
 /// The longest chain of absences from an absent person to the one who acts for them.
 pub const LINKS_MAX: usize = 3;
 /// The longest absence.
-pub const DAYS_MAX: i64 = 366;
+pub(crate) const DAYS_MAX: i64 = 366;
 /// The most absences of a person that are in force at a time, each for another definition. Every command of a substitute loads them.
-pub const AT_A_TIME_MAX: usize = 20;
+pub(crate) const AT_A_TIME_MAX: usize = 20;
 /// The most present and future absences of a person: each has rows of its own for its beginning and its end.
 pub const OF_PERSON_MAX: i64 = 100;
 /// The most present and future absences that name one substitute. Other people add them, so this bounds the cost that other

@@ -1,12 +1,13 @@
 //! The answers of flow logic as plain data. They are untrusted until [`super::execution`] has checked them.
 
+mod principal;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::principal::Principal;
 use crate::declare::record;
-use crate::instance::Candidate;
 use crate::json::Json;
-use crate::lookup::{Findings, Lookup};
 
 /// Why flow logic refuses. `start`, `transition` and `enter` may refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,7 +226,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// How many decisions a state instance with this many tasks needs.
-    pub fn needed_of(&self, tasks: usize) -> u32 {
+    pub(crate) fn needed_of(&self, tasks: usize) -> u32 {
         let share = self.share;
         share.map_or(self.needed, |share| share.of(tasks)).max(1)
     }
@@ -261,7 +262,7 @@ impl Share {
     }
 
     /// Whether some tasks are enough for it: it lies between 0 and 1, and 1 itself can be reached but not exceeded.
-    pub fn is_possible(self) -> bool {
+    pub(crate) fn is_possible(self) -> bool {
         let reaches = self.numerator < self.denominator || !self.exceeded;
         self.numerator > 0 && self.numerator <= self.denominator && reaches
     }
@@ -301,79 +302,12 @@ pub enum Allocation {
 
 impl Allocation {
     /// Whether it is given to nobody.
-    pub fn is_offered(&self) -> bool {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    pub(crate) fn is_offered(&self) -> bool {
         *self == Allocation::Offered
-    }
-}
-
-/// A person, a group or somebody's manager, to whom work is offered. The host resolves it to a
-/// [candidate](super::instance::Candidate) before it creates the task.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "type", content = "id")]
-pub enum Principal {
-    User(String),
-    Group(String),
-    ManagerOf(String),
-    /// This person, as long as they are a member of the group.
-    Member {
-        person: String,
-        group: String,
-    },
-}
-
-impl Principal {
-    /// The id of the person or group.
-    pub fn id(&self) -> &str {
-        match self {
-            Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id) => id,
-            Principal::Member { person, .. } => person,
-        }
-    }
-
-    /// The group of which the person must be a member.
-    pub fn member_of(&self) -> Option<&str> {
-        match self {
-            Principal::Member { group, .. } => Some(group),
-            Principal::User(_) | Principal::Group(_) | Principal::ManagerOf(_) => None,
-        }
-    }
-
-    /// Adds to `lookup` the names that are needed to resolve it.
-    pub fn ask(&self, lookup: &mut Lookup) {
-        match self {
-            Principal::User(_) | Principal::Group(_) | Principal::Member { .. } => {}
-            Principal::ManagerOf(id) => drop(lookup.managers_of.insert(id.clone())),
-        }
-    }
-
-    /// The candidate that it resolves to; none if the person has no manager.
-    pub fn resolved(self, findings: &Findings) -> Option<Candidate> {
-        match self {
-            Principal::User(id) => Some(Candidate::User(id)),
-            Principal::Group(id) => Some(Candidate::Group(id)),
-            Principal::ManagerOf(id) => findings.managers.get(&id).cloned().map(Candidate::User),
-            Principal::Member { person, group } => Some(Candidate::Member { person, group }),
-        }
-    }
-
-    /// The people whom it means, as far as the directory was asked for them.
-    pub fn people<'f>(&'f self, findings: &'f Findings) -> impl Iterator<Item = &'f str> {
-        let (one, many) = match self {
-            Principal::User(id) => (Some(id), None),
-            Principal::ManagerOf(id) => (findings.managers.get(id), None),
-            Principal::Member { person, group } => {
-                let is_in = |found: Option<&Vec<String>>, one| {
-                    found.is_some_and(|found| found.contains(one))
-                };
-                let is_member = is_in(findings.groups.get(person), group)
-                    || is_in(findings.members.get(group), person);
-                (is_member.then_some(person), None)
-            }
-            Principal::Group(id) => (None, findings.members.get(id)),
-        };
-        one.into_iter()
-            .chain(many.into_iter().flatten())
-            .map(String::as_str)
     }
 }
 

@@ -25,21 +25,21 @@ use super::schema::Schema;
 /// States of one definition.
 pub const STATES_MAX: usize = 200;
 /// Transitions of one definition.
-pub const TRANSITIONS_MAX: usize = 1_000;
+pub(crate) const TRANSITIONS_MAX: usize = 1_000;
 /// Targets of one transition.
-pub const TARGETS_MAX: usize = 20;
+pub(crate) const TARGETS_MAX: usize = 20;
 /// Attribute declarations of one definition.
-pub const ATTRIBUTES_MAX: usize = 100;
+pub(crate) const ATTRIBUTES_MAX: usize = 100;
 /// Groups that may start an instance.
-pub const INITIATORS_MAX: usize = 100;
+pub(crate) const INITIATORS_MAX: usize = 100;
 /// Groups that see instances besides their participants.
-pub const OBSERVERS_MAX: usize = 20;
+pub(crate) const OBSERVERS_MAX: usize = 20;
 /// Lists of separate states.
-pub const SEPARATE_MAX: usize = 50;
+pub(crate) const SEPARATE_MAX: usize = 50;
 /// Names of priorities.
-pub const PRIORITIES_MAX: usize = 20;
+pub(crate) const PRIORITIES_MAX: usize = 20;
 /// Names of the directory that one definition uses.
-pub const USES_MAX: usize = 1_000;
+pub(crate) const USES_MAX: usize = 1_000;
 /// Problems reported at once; the rest is only counted.
 pub const PROBLEMS_MAX: usize = 200;
 

@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 pub use self::about::About;
 use self::declare::events;
 pub use self::disclosed::Disclosed;
-pub use self::public::{
-    CUSTOM, DefinitionTexts, EventContext, changed_pointers, is_blind, published, type_suffix,
-};
+pub use self::public::{CUSTOM, DefinitionTexts, EventContext, published, type_suffix};
+pub(crate) use self::public::{changed_pointers, is_blind};
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};

@@ -68,16 +68,15 @@ use forward::Forward;
 use migration::Migration;
 use savepoint::Savepoint;
 
-pub use allocation::{CONSIDERED_MAX, OPEN_TASKS_MAX};
 pub use blind::{BLIND, check_dry_run};
 pub use comment::MENTIONS_MAX;
 pub use fault::{ExecutionError, Fault, LOGIC_FAULT};
 pub use ownership::DELEGATIONS_MAX;
-pub use service::{TIMEOUT_SECONDS_MAX, TOO_LATE};
-pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
+pub use service::TIMEOUT_SECONDS_MAX;
+pub use signal::{NOBODY_WAITS, check_signal_id};
 
 /// How many router states may follow each other.
-pub const ROUTER_STEPS_MAX: u32 = 16;
+pub(crate) const ROUTER_STEPS_MAX: u32 = 16;
 const START: &str = "start";
 
 /// The next question of an execution.

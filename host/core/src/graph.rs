@@ -135,7 +135,7 @@ pub enum Join {
 
 impl Join {
     /// Whether the state waits for branches.
-    pub fn is_join(self) -> bool {
+    pub(crate) fn is_join(self) -> bool {
         self != Join::None
     }
 }
@@ -168,7 +168,7 @@ impl StateKind {
     }
 
     /// Whether `enter` is asked for the work in such a state.
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         matches!(self, StateKind::Task | StateKind::Service | StateKind::Wait)
     }
 }
@@ -293,7 +293,7 @@ impl Graph {
     }
 
     /// Whether it lists this calendar among the names that it uses.
-    pub fn uses_calendar(&self, name: &str) -> bool {
+    pub(crate) fn uses_calendar(&self, name: &str) -> bool {
         let is_it =
             |used: &NameUse| matches!(used, NameUse::Calendar(calendar) if calendar == name);
         self.uses.iter().any(is_it)

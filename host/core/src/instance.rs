@@ -270,7 +270,7 @@ impl StateInstance {
     }
 
     /// Whether it takes buffered signals of this trigger.
-    pub fn takes_buffered(&self, trigger: &str) -> bool {
+    pub(crate) fn takes_buffered(&self, trigger: &str) -> bool {
         let mut all = self.subscriptions.iter();
         all.any(|one| one.buffered && one.trigger == trigger)
     }

@@ -63,7 +63,7 @@ impl Range {
 
     /// The same. Calls `completed` with the level, the index on that level and the root of each perfect subtree that it
     /// completes.
-    pub fn push_with(&mut self, leaf: Hash, mut completed: impl FnMut(u32, u64, &Hash)) {
+    pub(crate) fn push_with(&mut self, leaf: Hash, mut completed: impl FnMut(u32, u64, &Hash)) {
         let mut hash = leaf;
         completed(0, self.size, &hash);
         for level in 1..=self.size.trailing_ones() {

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer};
 
 /// The years that are accepted.
-pub const YEARS: RangeInclusive<i16> = 1..=9999;
+pub(crate) const YEARS: RangeInclusive<i16> = 1..=9999;
 
 /// Parses a moment to the nanosecond; none if the text is not a moment or its year is not accepted.
 pub fn parse(text: &str) -> Option<Timestamp> {

@@ -27,14 +27,12 @@ mod unchecked;
 use std::time::Duration;
 
 #[cfg(feature = "schema")]
-pub use bounds::{ENUM_VALUES_MAX, NESTING_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX};
+pub use bounds::NESTING_MAX;
 pub use cache::JsonCache;
 #[cfg(feature = "schema")]
 pub use checked::Schema;
 #[cfg(feature = "schema")]
-pub use pattern::{
-    PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX, TABLES_BYTES_MAX,
-};
+pub(crate) use pattern::{PATTERN_BYTES_MAX, TABLES_BYTES_MAX};
 #[cfg(not(feature = "schema"))]
 pub use unchecked::Schema;
 
@@ -43,11 +41,11 @@ pub const VIOLATIONS_MAX: usize = 50;
 /// Characters of a violation's message.
 pub const MESSAGE_CHARS_MAX: usize = 300;
 /// Maximum number of values of an enumeration that a violation lists.
-pub const OPTIONS_MAX: usize = 100;
+pub(crate) const OPTIONS_MAX: usize = 100;
 /// Maximum size of these values together.
-pub const OPTIONS_BYTES_MAX: usize = 4 * 1024;
+pub(crate) const OPTIONS_BYTES_MAX: usize = 4 * 1024;
 /// Maximum size of the expected value in a violation, as JSON.
-pub const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX;
+pub(crate) const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX;
 /// The codes of violations: keywords of JSON Schema, and two of documents whose check or list would take too long.
 pub const CODES: [&str; 29] = [
     "additionalProperties",
@@ -81,16 +79,16 @@ pub const CODES: [&str; 29] = [
     "uniqueItems",
 ];
 /// Bytes of the largest document that is checked against a schema.
-pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// The upper limit on the time to check whether a document satisfies a schema.
-pub const JUDGING_MAX: Duration = Duration::from_millis(100);
+pub(crate) const JUDGING_MAX: Duration = Duration::from_millis(100);
 /// The upper limit on the time to list a document's violations. If it could take longer, there is one general violation.
-pub const LISTING_MAX: Duration = Duration::from_millis(20);
+pub(crate) const LISTING_MAX: Duration = Duration::from_millis(20);
 
 /// Work that takes at most this long runs on the calling thread.
 pub const QUICK_MAX: Duration = Duration::from_millis(1);
 /// The upper bound on the time to compile a schema.
-pub const COMPILE_MAX: Duration = Duration::from_millis(50);
+pub(crate) const COMPILE_MAX: Duration = Duration::from_millis(50);
 /// The time to compile a schema of at most this size without patterns is negligible.
 const PLAIN_BYTES_MAX: usize = 2 * 1024;
 

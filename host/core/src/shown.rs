@@ -62,9 +62,9 @@ const _: () = assert!(
 
 /// How many states an instance may enter in all, since each command reads them. States that routers lead to may exceed it, by as
 /// many as follow from one command.
-pub const STATE_INSTANCES_MAX: usize = 1_000;
+pub(crate) const STATE_INSTANCES_MAX: usize = 1_000;
 /// How many state instances may be active or waiting at a time. Plans that add none are not held to it.
-pub const BRANCHES_MAX: usize = 200;
+pub(crate) const BRANCHES_MAX: usize = 200;
 /// Comments and inputs of a whole instance, which each command reads.
 const ALL_TEXTS_BYTES_MAX: usize = 4 << 20;
 /// A whole instance by [`Instance::weight`]. Past states keep their forms, candidates and exclusions, and each command reads
@@ -200,7 +200,7 @@ pub fn deciders(instance: &Instance) -> impl Iterator<Item = Decider<'_>> {
 }
 
 /// Refuses a decision that exceeds the bounds.
-pub fn check_decision(
+pub(crate) fn check_decision(
     instance: &Instance,
     comment: Option<&str>,
     input: &str,
@@ -274,7 +274,7 @@ pub fn check_actor(actor: &Actor) -> Result<(), Rejection> {
 }
 
 /// Refuses more state instances than an instance may have.
-pub fn check_state_instances(instance: &Instance, entered: usize) -> Result<(), Rejection> {
+pub(crate) fn check_state_instances(instance: &Instance, entered: usize) -> Result<(), Rejection> {
     if instance.state_instances().count() + entered <= STATE_INSTANCES_MAX {
         return Ok(());
     }

@@ -13,9 +13,9 @@ use super::notification::KINDS;
 /// How many subscriptions a tenant may have.
 pub const SUBSCRIPTIONS_MAX: usize = 100;
 /// How many patterns a subscription may have.
-pub const TYPES_MAX: usize = 32;
+pub(crate) const TYPES_MAX: usize = 32;
 /// The longest URL, in bytes.
-pub const URL_BYTES_MAX: usize = 2_000;
+pub(crate) const URL_BYTES_MAX: usize = 2_000;
 /// The longest pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = 200;
 

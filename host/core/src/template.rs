@@ -12,11 +12,11 @@ use crate::instance::Entity;
 use crate::json::{Json, Node};
 
 /// Characters of a template.
-pub const TEMPLATE_CHARS_MAX: usize = 500;
+pub(crate) const TEMPLATE_CHARS_MAX: usize = 500;
 /// Placeholders of a template.
-pub const PLACEHOLDERS_MAX: usize = 20;
+pub(crate) const PLACEHOLDERS_MAX: usize = 20;
 /// Characters of a summary.
-pub const SUMMARY_CHARS_MAX: usize = 500;
+pub(crate) const SUMMARY_CHARS_MAX: usize = 500;
 
 /// The templates of a version, parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 //! [`Reader`].
 //!
 //! It uses `wrkflw-core` for the rules, `wrkflw-store` for the database, `wrkflw-sandbox` for calls of flow logic,
-//! `wrkflw-audit` for seals, signatures and evidence, and `wrkflw-runtime` for the time. It knows neither HTTP nor Kafka nor
+//! `wrkflw-audit` for seals, signatures and evidence, `wrkflw-runtime` for the time, and `wrkflw-fault` for faults in tests. It knows neither HTTP nor Kafka nor
 //! connections.
 //!
 //! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes versions and changes their

@@ -90,7 +90,7 @@ impl Offload {
     }
 
     /// Runs work that borrows data and may take as long as `effort`. If that is long, the runtime moves the thread's other tasks.
-    pub async fn in_place<T: Send>(
+    pub(crate) async fn in_place<T: Send>(
         &self,
         tenant: TenantId,
         effort: Duration,

@@ -3,7 +3,7 @@
 //! A component is scanned, compiled once, and cached. Every call gets a fresh instance with limits of fuel, time, memory, stack
 //! and output, and the instance is dropped after the answer. Guests import nothing, so an answer depends only on its question.
 //!
-//! This crate is the only one that names `wasmtime`. It uses `wrkflw-core` for questions and answers. It knows no store, no HTTP
+//! This crate is the only one that names `wasmtime`. It uses `wrkflw-core` for questions and answers, and `wrkflw-fault`. It knows no store, no HTTP
 //! and no transaction. It does not check a plan against the declared graph: [`wrkflw_core`] does.
 //!
 //! Reading order: [`settings`], [`sandbox`] (what callers use), [`admission`] (before a version is published), [`call`] (one call

@@ -14,21 +14,21 @@ pub const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// The most memory that any setting may grant one call.
 pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
 /// The most fuel that any setting may grant one call.
-pub const FUEL_CEILING: u64 = 5_000_000_000;
+pub(crate) const FUEL_CEILING: u64 = 5_000_000_000;
 /// The most processor time that any setting may grant one call.
 pub const DEADLINE_MS_CEILING: u64 = 2_000;
 /// The largest component that any setting may admit.
-pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
+pub(crate) const COMPONENT_BYTES_CEILING: usize = 64 << 20;
 /// The largest input or output that any setting may allow.
-pub const MESSAGE_BYTES_CEILING: usize = 4 << 20;
+pub(crate) const MESSAGE_BYTES_CEILING: usize = 4 << 20;
 /// The longest time that any setting may let a call wait for its slot.
-pub const QUEUE_MS_CEILING: u64 = 60_000;
+pub(crate) const QUEUE_MS_CEILING: u64 = 60_000;
 /// The most table entries that any setting may grant one call.
-pub const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
+pub(crate) const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
 /// The lowest priority of the compiler, in nice values.
 const NICENESS_MAX: u8 = 10;
 /// The most concurrent calls. Each reserves address space in the pool.
-pub const CONCURRENCY_CEILING: usize = 256;
+pub(crate) const CONCURRENCY_CEILING: usize = 256;
 
 /// Limits of the sandbox.
 #[derive(Debug, Clone)]

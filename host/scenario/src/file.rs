@@ -19,7 +19,7 @@ use crate::yaml::Document;
 /// The JSON Schema of scenario files, for editors.
 pub const SCHEMA: &str = include_str!("../scenario.schema.json");
 /// Limit of the size of a file.
-pub const SCENARIO_BYTES_MAX: usize = 1 << 20;
+pub(crate) const SCENARIO_BYTES_MAX: usize = 1 << 20;
 /// Limit of the steps of a scenario.
 pub const STEPS_MAX: usize = 1000;
 /// When a scenario begins unless it says so: a Monday.

@@ -2,7 +2,7 @@
 //! of every language.
 //!
 //! [`Scenario::read`] reads a file, [`play()`] runs it with the core, and [`record`] makes one from the audit of an instance.
-//! This crate does no input or output: the caller reads files and answers for the flow.
+//! It uses `wrkflw-core` alone and does no input or output: the caller reads files and answers for the flow.
 
 mod expect;
 mod file;
@@ -13,7 +13,7 @@ mod step;
 mod write;
 mod yaml;
 
-pub use file::{Problem, SCENARIO_BYTES_MAX, SCHEMA, STEPS_MAX, Scenario};
+pub use file::{Problem, SCHEMA, STEPS_MAX, Scenario};
 pub use play::{Failure, play};
 
 #[cfg(test)]

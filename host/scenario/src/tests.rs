@@ -404,7 +404,7 @@ fn what_is_no_scenario_is_refused_with_line_and_field() {
     ] {
         assert_problem(&format!("steps:\n  - {step}\n"), problem);
     }
-    let long = "#".repeat(super::SCENARIO_BYTES_MAX + 1);
+    let long = "#".repeat(super::file::SCENARIO_BYTES_MAX + 1);
     assert_problem(&long, "1: the file is longer");
 }
 

@@ -100,7 +100,7 @@ impl Change {
 
     /// The detached children of the state instances that this change both enters and leaves, each with its state instance. They
     /// start, although their state is active neither before nor after the change.
-    pub fn children_of_passed_states(&self) -> Vec<(StateId, &ChildInstance)> {
+    pub(crate) fn children_of_passed_states(&self) -> Vec<(StateId, &ChildInstance)> {
         let past = self.after.past.iter().map(|past| &past.state);
         let mut found: Vec<_> = past
             .flat_map(|state_instance| {

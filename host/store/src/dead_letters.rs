@@ -25,7 +25,7 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 /// Events that one call puts back into the outbox.
 pub const RELEASED_MAX: i64 = 1000;
 /// Followers beyond this number are not counted.
-pub const FOLLOWERS_COUNTED_MAX: i64 = 10_000;
+pub(crate) const FOLLOWERS_COUNTED_MAX: i64 = 10_000;
 
 /// A parked event. The audit entry of a release has the first one in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

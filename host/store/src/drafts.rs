@@ -8,7 +8,7 @@ use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::{TaskId, TenantId};
 
 /// Drafts of one person. A further one takes the place of the oldest.
-pub const DRAFTS_MAX: i64 = 200;
+pub(crate) const DRAFTS_MAX: i64 = 200;
 
 /// A comment that is not sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

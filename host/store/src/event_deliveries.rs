@@ -17,7 +17,7 @@ use super::{Reader, StoreError};
 use wrkflw_core::ids::TenantId;
 
 /// The newest discards of a tenant among which discarded events are found.
-pub const DISCARDS_MAX: i64 = 1_000;
+pub(crate) const DISCARDS_MAX: i64 = 1_000;
 
 /// The deliveries of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]

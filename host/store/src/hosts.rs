@@ -12,7 +12,7 @@ use wrkflw_core::ids::TenantId;
 /// A host that has not renewed its row for so long counts as stopped.
 pub const HOST_EXPIRY: Duration = Duration::from_secs(30);
 /// Limit of the hosts in a list.
-pub const HOSTS_MAX: i64 = 1000;
+pub(crate) const HOSTS_MAX: i64 = 1000;
 
 /// A host that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

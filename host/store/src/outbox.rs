@@ -1,6 +1,7 @@
 //! The relay's side of the outbox: it claims a partition, reads its events in order, and stores their results.
 //!
-//! A claim is the row lock of a partition, so its transaction stays open while the events are published. A claim never
+//! A claim is the row lock of a partition, so its transaction stays open while the events are published. It is no lease as of jobs:
+//! a second claim must not send an event before the first one has ended, and a lock ends with its connection. A claim never
 //! skips locked events, because that would reorder the events of an instance. Events are read by a separate statement
 //! after the lock, because an earlier snapshot could still show events that the previous claim deleted.
 
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use sqlx::{Postgres, Transaction};
 
-pub use backlog::{BACKLOG_COUNTED_MAX, Backlog};
+pub(crate) use backlog::BACKLOG_COUNTED_MAX;
+pub use backlog::Backlog;
 use read::read;
 
 use super::described::{KeptTexts, Undescribed};
@@ -21,11 +23,11 @@ use wrkflw_core::cloudevent::Public;
 use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Events that one claim reads.
-pub const BATCH_EVENTS_MAX: i64 = 500;
+pub(crate) const BATCH_EVENTS_MAX: i64 = 500;
 /// Payload bytes after which a claim reads no further event.
-pub const BATCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
+pub(crate) const BATCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// The database ends a claim that is silent for this time, so that a frozen host does not keep a partition.
-pub const CLAIM_SILENT_MAX: Duration = Duration::from_mins(1);
+pub(crate) const CLAIM_SILENT_MAX: Duration = Duration::from_mins(1);
 /// Why an operation on the outbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {

@@ -16,7 +16,7 @@ use wrkflw_core::instance::StateInstance;
 use wrkflw_core::json::Json;
 
 /// How long a signal waits for an instance that takes it.
-pub const SIGNALS_KEPT: Duration = Duration::from_hours(30 * 24);
+pub(crate) const SIGNALS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// How long a signal is stored, with its id and its result for the sender.
 pub const SIGNALS_TOLD: Duration = Duration::from_hours(60 * 24);
 /// Limit of the waiting signals of one sender with one correlation key.

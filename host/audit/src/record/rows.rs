@@ -143,11 +143,17 @@ pub struct CheckpointRow {
     pub frontier: Vec<u8>,
 }
 
+/// The first leaf of a row, which has a run of consecutive leaves: its number, and the number of its entry.
+#[derive(Debug, Clone, Copy)]
+pub struct RunStart {
+    pub leaf: i64,
+    pub seq: i64,
+}
+
 /// A leaf as it is stored.
 #[derive(Debug, Clone)]
 pub struct LeafRow {
-    /// The number of the first leaf in its row, and of that leaf's entry.
-    pub run: (i64, i64),
+    pub run: RunStart,
     pub leaf: u64,
     pub kind: String,
     pub id: Uuid,

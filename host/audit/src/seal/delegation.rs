@@ -83,7 +83,7 @@ impl SealKeys {
     }
 
     /// The MAC of a delegation or return with the named key; none if there is no such key.
-    pub fn delegation_mac(
+    pub(crate) fn delegation_mac(
         &self,
         key_id: &str,
         tenant: &str,

@@ -194,7 +194,7 @@ impl Directory {
                 at,
             )?,
             "GROUP_PUT" => {
-                self.named(PersonOrGroup::Group, there(told.group.as_ref())?, told, at)?
+                self.named(PersonOrGroup::Group, there(told.group.as_ref())?, told, at)?;
             }
             "MEMBER_ADDED" | "MEMBER_REMOVED" => {
                 let (person, group) = (there(told.person.as_ref())?, there(told.group.as_ref())?);

@@ -169,7 +169,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         match line {
             ExportLine::Leaf(leaf) => tenant.leaf(leaf, &mut self.tally, &mut found),
             ExportLine::Checkpoint(row) => {
-                tenant.checkpoint(row, self.how, &mut self.tally, &mut found)
+                tenant.checkpoint(row, self.how, &mut self.tally, &mut found);
             }
             ExportLine::Instance(row) => {
                 tenant.close(self.how, &mut self.tally, &mut found).await;

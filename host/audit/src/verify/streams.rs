@@ -20,8 +20,8 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Rows of leaves that are read in one snapshot. Each has 61 leaves at most.
 const ROWS_MAX: i64 = 1000;
-/// Entries without a leaf, or with two, that are reported one by one.
-const UNLOGGED_MAX: i64 = 1000;
+/// Entries without a leaf that are reported one by one, and entries with two. Each list ends there: what is wrong in more of them has one cause.
+const LISTED_MAX: i64 = 1000;
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
     /// Verifies the streams that have a row for their head.
@@ -177,8 +177,8 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         let last = snapshot.last_checkpoint(name).await?;
         let last = last.map_or(0, |row| row.checkpoint.number);
         let (logged, mut highest) = (snapshot.leaves_logged().await?, 0);
-        let unlogged = snapshot.unlogged(None, UNLOGGED_MAX).await?;
-        let doubled = snapshot.doubled(UNLOGGED_MAX).await?;
+        let unlogged = snapshot.unlogged(None, LISTED_MAX).await?;
+        let doubled = snapshot.doubled(LISTED_MAX).await?;
         let cursor = snapshot.taken_in().await?;
         drop(snapshot);
         let kept = self.kept.iter().filter(|kept| kept.tenant == name);
@@ -190,9 +190,9 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             let mut snapshot = self.record.snapshot(tenant).await?;
             let mut page = snapshot.leaves(after, ROWS_MAX).await?;
             // Others were added since.
-            page.retain(|leaf| leaf.run.0.cast_unsigned() < logged);
+            page.retain(|leaf| leaf.run.leaf.cast_unsigned() < logged);
             let Some(last) = page.last() else { break };
-            after = last.run.0;
+            after = last.run.leaf;
             for leaf in &page {
                 checkpoints
                     .due(self.record, name, &mut tree, &mut found)
@@ -243,12 +243,12 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                 .await?;
             let Some(last) = page.last() else {
                 let of = Some((kind, instance.0));
-                let unlogged = snapshot.unlogged(of, UNLOGGED_MAX).await?;
+                let unlogged = snapshot.unlogged(of, LISTED_MAX).await?;
                 let mut found = unlogged.into_iter().map(of_unlogged).collect();
                 self.found(name, &mut found);
                 return Ok(());
             };
-            after = last.run.1;
+            after = last.run.seq;
             self.tally.leaves += page.len() as u64;
             let mut found: Vec<_> = page.iter().filter_map(of_leaf).collect();
             for leaf in page {

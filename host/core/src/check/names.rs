@@ -17,11 +17,11 @@ pub const NAME_RULE: &str =
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 200;
 /// Characters of a group's id.
-pub const GROUP_CHARS_MAX: usize = 128;
+pub(crate) const GROUP_CHARS_MAX: usize = 128;
 /// Characters of a person's id.
 const PERSON_CHARS_MAX: usize = 200;
 /// Characters of a permission.
-pub const PERMISSION_CHARS_MAX: usize = 128;
+pub(crate) const PERMISSION_CHARS_MAX: usize = 128;
 /// The maximum number of characters of a refused name that a problem quotes.
 const SHOWN_CHARS_MAX: usize = 80;
 
@@ -68,12 +68,12 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Any text in normal form C without white space and control characters, since identity providers choose the names.
-pub fn is_group_id(id: &str) -> bool {
+pub(crate) fn is_group_id(id: &str) -> bool {
     check_id(id, GROUP_CHARS_MAX).is_ok() && id.chars().all(|c| is_plain(c) && !c.is_whitespace())
 }
 
 /// A subject and an action, such as `document:publish`.
-pub fn is_permission(permission: &str) -> bool {
+pub(crate) fn is_permission(permission: &str) -> bool {
     let part = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic())
             && part

@@ -129,7 +129,7 @@ pub fn published<'a>(
 }
 
 /// Whether the entry is a decision that is hidden until its state ends, or an effect of such a decision: its member `blind` says so.
-pub fn is_blind(kind: &str, payload: &str) -> bool {
+pub(crate) fn is_blind(kind: &str, payload: &str) -> bool {
     const BLIND: &str = r#""blind":true"#;
     // Most entries do not contain it at all. Names are sorted, so it is usually the first one.
     if !payload.contains(BLIND) || !EventType::has_field(kind, "blind") {
@@ -240,7 +240,7 @@ fn object(members: &[Member<'_>]) -> String {
 }
 
 /// JSON Pointers to the values that a merge patch changes, sorted. The empty pointer is the whole document.
-pub fn changed_pointers(patch: &Node) -> Vec<String> {
+pub(crate) fn changed_pointers(patch: &Node) -> Vec<String> {
     for depth in [usize::MAX, 1, 0] {
         let mut found = Vec::new();
         changed(patch, depth, &mut String::new(), &mut found);

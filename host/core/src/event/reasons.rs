@@ -7,39 +7,39 @@ use crate::ids::{StateId, TaskId};
 /// The work is overdue.
 pub const OVERDUE: &str = "overdue";
 /// Too few people were eligible.
-pub const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
+pub(crate) const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
 /// Nobody is eligible for the task, while the other tasks suffice.
-pub const NOBODY_ELIGIBLE: &str = "nobody_eligible";
+pub(crate) const NOBODY_ELIGIBLE: &str = "nobody_eligible";
 /// The work was overdue, and was given to others.
-pub const ESCALATED: &str = "escalated";
+pub(crate) const ESCALATED: &str = "escalated";
 /// A person left the group to whose members the work was offered.
-pub const LEFT_GROUP: &str = "left_group";
+pub(crate) const LEFT_GROUP: &str = "left_group";
 /// The instance was migrated to another version.
-pub const MIGRATED: &str = "migrated";
+pub(crate) const MIGRATED: &str = "migrated";
 /// The owner may no longer decide it.
-pub const LOST_ELIGIBILITY: &str = "lost_eligibility";
+pub(crate) const LOST_ELIGIBILITY: &str = "lost_eligibility";
 /// An operator acted for the owner.
-pub const BY_OPERATOR: &str = "by_operator";
+pub(crate) const BY_OPERATOR: &str = "by_operator";
 /// A substitute acted for the owner.
-pub const BY_SUBSTITUTE: &str = "by_substitute";
+pub(crate) const BY_SUBSTITUTE: &str = "by_substitute";
 /// A plan offered the work anew.
-pub const REOFFERED: &str = "reoffered";
+pub(crate) const REOFFERED: &str = "reoffered";
 /// The initiator's manager became a candidate.
 pub const MANAGER: &str = "manager";
 /// The fallback group became a candidate.
-pub const FALLBACK: &str = "fallback";
+pub(crate) const FALLBACK: &str = "fallback";
 
 /// Why a task was escalated.
 pub const ESCALATIONS: &[&str] = &[OVERDUE, TOO_FEW_ELIGIBLE];
 /// Why a task was cancelled whose state went on.
 pub const CANCELLATIONS: &[&str] = &[ESCALATED, LEFT_GROUP, MIGRATED, NOBODY_ELIGIBLE, REOFFERED];
 /// Why a task lost its owner, unless the owner released it.
-pub const RELEASES: &[&str] = &[BY_OPERATOR, BY_SUBSTITUTE, LOST_ELIGIBILITY, OVERDUE];
+pub(crate) const RELEASES: &[&str] = &[BY_OPERATOR, BY_SUBSTITUTE, LOST_ELIGIBILITY, OVERDUE];
 /// Why a task got other candidates.
 pub const STEPS: &[&str] = &[FALLBACK, LEFT_GROUP, MANAGER, MIGRATED, REOFFERED];
 
 /// The reason of a release, for people.
-pub fn of_release(reason: &str) -> Option<&'static str> {
+pub(crate) fn of_release(reason: &str) -> Option<&'static str> {
     Some(match reason {
         BY_OPERATOR => "released by an operator",
         BY_SUBSTITUTE => "released by a substitute of its owner",

@@ -23,9 +23,9 @@ use crate::question::EntryCause;
 /// How many people are considered: for one offer, and for all offers of an assignment. They are taken in the order of the
 /// candidates, and the members of a group in the order of their ids. The host gives no task to anybody beyond this limit.
 /// They may still claim a task that the host gives to nobody.
-pub const CONSIDERED_MAX: usize = 100;
+pub(crate) const CONSIDERED_MAX: usize = 100;
 /// How many open tasks of a person are counted. Further tasks do not count.
-pub const OPEN_TASKS_MAX: u32 = 100;
+pub(crate) const OPEN_TASKS_MAX: u32 = 100;
 
 /// An assignment that waits for the work of its candidates.
 pub(super) struct Allocating {

@@ -22,7 +22,7 @@ use crate::shown::DATA_BYTES_MAX;
 /// The longest time of one attempt, in seconds. A worker holds a place for the call during this time.
 pub const TIMEOUT_SECONDS_MAX: u32 = 120;
 /// The code of a reply that came after its state had ended.
-pub const TOO_LATE: &str = "too_late";
+pub(crate) const TOO_LATE: &str = "too_late";
 /// How often a call may be tried again, and the longest pause before that, in seconds: 7 days.
 const RETRIES_MAX: usize = 10;
 const PAUSE_SECONDS_MAX: u32 = 7 * 24 * 60 * 60;

@@ -23,8 +23,8 @@ use crate::question::{Occurrence, Source};
 use crate::rejection::Rejection;
 
 /// How many signals an instance buffers, in all and of one sender, so that one sender cannot fill the buffer.
-pub const BUFFERED_MAX: usize = 400;
-pub const BUFFERED_OF_SENDER_MAX: usize = 100;
+pub(crate) const BUFFERED_MAX: usize = 400;
+pub(crate) const BUFFERED_OF_SENDER_MAX: usize = 100;
 /// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
 const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;

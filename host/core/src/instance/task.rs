@@ -280,7 +280,7 @@ impl Task {
     }
 
     /// To whom the host gave it by choice among its candidates, if they own it still.
-    pub fn allocated_to(&self) -> Option<&str> {
+    pub(crate) fn allocated_to(&self) -> Option<&str> {
         match &self.status {
             TaskStatus::Claimed {
                 owner, ownership, ..

@@ -51,7 +51,7 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
 
 impl Json {
     /// The object of these members. Their values must be canonical text, and their names sorted and unique.
-    pub fn of_members<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Json {
+    pub(crate) fn of_members<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Json {
         let mut text = String::with_capacity(1024);
         text.push('{');
         let mut last = None;

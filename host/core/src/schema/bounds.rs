@@ -14,13 +14,13 @@ use super::pattern::{PATTERNS_MAX, Patterns};
 use crate::json::Json;
 
 /// Bytes of a schema's text.
-pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 /// Subschemas, with every reference expanded.
-pub const SUBSCHEMAS_MAX: u64 = 5_000;
+pub(crate) const SUBSCHEMAS_MAX: u64 = 5_000;
 /// Nesting of subschemas, with every reference expanded.
 pub const NESTING_MAX: usize = 100;
 /// Values of one `enum`. The time to compare them with each other is quadratic.
-pub const ENUM_VALUES_MAX: usize = 2_000;
+pub(crate) const ENUM_VALUES_MAX: usize = 2_000;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Keywords whose value is a schema.

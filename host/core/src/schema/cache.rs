@@ -45,7 +45,7 @@ impl<T: Clone> JsonCache<T> {
     }
 
     /// The cached value of the text, or a new one, which is then cached. Errors are not cached.
-    pub fn get_or_make<E>(
+    pub(crate) fn get_or_make<E>(
         &self,
         text: &Json,
         make: impl FnOnce(&Json) -> Result<T, E>,

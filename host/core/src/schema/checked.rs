@@ -143,7 +143,7 @@ impl Schema {
     }
 
     /// The first violation, for callers that report no others.
-    pub fn first_violation(&self, data: &Json) -> Option<Violation> {
+    pub(crate) fn first_violation(&self, data: &Json) -> Option<Violation> {
         let first = |value: &Value| {
             let error = self.validator.validate(value).err();
             error.iter().flat_map(violations_of).take(1).collect()

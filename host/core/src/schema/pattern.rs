@@ -16,15 +16,15 @@ use super::cost::{Matching, Price};
 use super::table::Table;
 
 /// Regular expressions in one schema.
-pub const PATTERNS_MAX: usize = 100;
+pub(crate) const PATTERNS_MAX: usize = 100;
 /// Bytes of the text of all of them.
-pub const PATTERN_TEXT_MAX: usize = 8 * 1024;
+pub(crate) const PATTERN_TEXT_MAX: usize = 8 * 1024;
 /// Bytes that one compiled pattern may take.
-pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const PATTERN_BYTES_MAX: usize = 256 * 1024;
 /// Bytes that all compiled patterns of a schema may take.
-pub const PATTERNS_BYTES_MAX: usize = 512 * 1024;
+pub(crate) const PATTERNS_BYTES_MAX: usize = 512 * 1024;
 /// Bytes that the tables of all patterns of a schema may take for one thread.
-pub const TABLES_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const TABLES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The same, for a schema that was published before this limit: the tables of further patterns are not computed.
 const MEASURED_BYTES_MAX: usize = 4 * TABLES_BYTES_MAX;

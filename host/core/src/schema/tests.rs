@@ -7,6 +7,8 @@ mod costs;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::bounds::SCHEMA_BYTES_MAX;
+use super::pattern::PATTERNS_MAX;
 use super::*;
 use crate::json::Json;
 

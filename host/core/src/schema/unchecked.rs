@@ -41,7 +41,7 @@ impl Schema {
         Vec::new()
     }
 
-    pub fn first_violation(&self, _data: &Json) -> Option<Violation> {
+    pub(crate) fn first_violation(&self, _data: &Json) -> Option<Violation> {
         None
     }
 }

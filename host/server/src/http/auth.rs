@@ -21,11 +21,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-pub use claims::{CALLER_ROLES_MAX, Claims, ROLE_CHARS_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
+pub use claims::{CALLER_ROLES_MAX, Claims, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
 pub use error::AuthError;
 pub use provider_tokens::{IdToken, LogoutToken};
 pub(in crate::http) use settings::checked_secret;
-pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
+pub use settings::{AuthSettings, KeyAges, Secret};
 
 use claims::Validity;
 use jwks::Jwks;

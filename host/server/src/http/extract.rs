@@ -88,13 +88,17 @@ pub struct Listener {
 
 impl Listener {
     /// Fails if the token is not valid any more, or the caller has lost this permission.
-    pub async fn may_still(&mut self, app: &App, permission: &'static str) -> Result<(), Problem> {
+    pub(crate) async fn may_still(
+        &mut self,
+        app: &App,
+        permission: &'static str,
+    ) -> Result<(), Problem> {
         self.is_still_known(app).await?;
         Ok(app.engine.permit(&self.who, permission).await?)
     }
 
     /// Fails if the token is not valid any more: it has expired, or its key was withdrawn.
-    pub async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
+    pub(crate) async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
         (_, self.until) = self.credential.identify(app).await?;
         Ok(())
     }
@@ -407,7 +411,7 @@ fn joined(query: &str) -> Option<String> {
 }
 
 /// Refuses a query with a NUL character.
-pub fn refuse_nul(query: &str) -> Result<(), Problem> {
+pub(crate) fn refuse_nul(query: &str) -> Result<(), Problem> {
     let Some(pair) = query.split('&').find(|pair| has_nul(pair)) else {
         return Ok(());
     };

@@ -20,7 +20,7 @@ use wrkflw_store::names::DisplayNames;
 /// The default size of a page.
 const LIMIT_DEFAULT: u32 = 25;
 /// The maximum size of a page.
-pub const LIMIT_MAX: u32 = 100;
+pub(crate) const LIMIT_MAX: u32 = 100;
 
 /// A page, and where the next one begins.
 #[derive(Debug, Serialize, ToSchema)]
@@ -37,14 +37,14 @@ pub struct Page<T: ToSchema> {
 
 impl<T: ToSchema> Page<T> {
     /// The page with the count of all items, if there is one.
-    pub fn with_count(mut self, count: Option<Count>) -> Page<T> {
+    pub(crate) fn with_count(mut self, count: Option<Count>) -> Page<T> {
         self.page.count = count.map(|count| count.count);
         self.page.capped = count.map(|count| count.capped);
         self
     }
 
     /// The page with the display names, if there are any.
-    pub fn with_names(mut self, names: Option<DisplayNames>) -> Page<T> {
+    pub(crate) fn with_names(mut self, names: Option<DisplayNames>) -> Page<T> {
         (self.people, self.groups) = names.map(|names| (names.people, names.groups)).unzip();
         self
     }
@@ -75,7 +75,7 @@ impl PageEnd {
 }
 
 /// The largest count.
-pub const COUNT_MAX: u32 = 1_000;
+pub(crate) const COUNT_MAX: u32 = 1_000;
 
 /// How many items a list has.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +117,7 @@ pub fn page<R, T: From<R> + ToSchema>(
 }
 
 /// Like [`page`], for a search that may have stopped early at the position `reached`.
-pub fn page_or_reached<R, T: From<R> + ToSchema>(
+pub(crate) fn page_or_reached<R, T: From<R> + ToSchema>(
     read: Vec<R>,
     limit: u32,
     reached: Option<String>,
@@ -129,7 +129,7 @@ pub fn page_or_reached<R, T: From<R> + ToSchema>(
 }
 
 /// Makes a page. The next page begins after the position `next`.
-pub fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> Page<T> {
+pub(crate) fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> Page<T> {
     let next = next.map(|position| encode(&position));
     Page {
         data: each(read),

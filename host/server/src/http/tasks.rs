@@ -137,7 +137,7 @@ pub(super) enum TaskPart {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TaskQuery {
     /// `mine` (default): those that the caller owns, or somebody for whom the caller stands in. `available`: those that the caller may
-    /// claim. `groups`: those of them that are offered to a group of the caller. `all`.
+    /// claim, now or once they are resumed. `groups`: those of them that are offered to a group of the caller. `all`.
     #[param(inline)]
     pub view: Option<WhichTasks>,
     /// `COMPLETED` or `CANCELLED`: tasks that ended, of their last `owner`. Without it, all open tasks.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::auth::{AuthSettings, Claims, checked_secret};
 
 /// The longest lifetime of a token.
-pub const LIFETIME_MAX: Duration = Duration::from_hours(366 * 24);
+pub(crate) const LIFETIME_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// A token of `claims`, valid from `now` for `lifetime`, signed with HS256.
 pub fn mint(

@@ -400,7 +400,7 @@ fn owners<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<String> {
 
 impl TaskView {
     /// A task of an instance, as this person may see it.
-    pub fn in_instance(instance: &Instance, task: &Task, viewer: &str) -> TaskView {
+    pub(crate) fn in_instance(instance: &Instance, task: &Task, viewer: &str) -> TaskView {
         let found = instance.open_task(task.id);
         match found {
             Some((state, _)) if hides(state, task, viewer) => TaskView::hidden(task),

@@ -17,7 +17,7 @@ pub struct Person {
 }
 
 /// Limit of the members in a [`Group`]. [`Reader::members`] has all.
-pub const MEMBERS_NAMED: usize = 100;
+pub(crate) const MEMBERS_NAMED: usize = 100;
 
 /// A group with its first members.
 #[derive(Debug, Clone, PartialEq, Eq)]

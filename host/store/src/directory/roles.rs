@@ -10,7 +10,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::refusal::Refusal;
 
 /// Maximum roles of a tenant.
-pub const ROLES_MAX: i64 = 100;
+pub(crate) const ROLES_MAX: i64 = 100;
 /// The permission to change roles. Some role has it at all times, so that a tenant cannot lock itself out.
 pub const ROLE_WRITE: &str = "role:write";
 

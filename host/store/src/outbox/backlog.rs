@@ -3,7 +3,7 @@
 use super::{Outbox, OutboxError};
 
 /// Events beyond this number are not counted when the backlog is measured.
-pub const BACKLOG_COUNTED_MAX: i64 = 100_000;
+pub(crate) const BACKLOG_COUNTED_MAX: i64 = 100_000;
 
 /// The size of the backlog.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -8,7 +8,7 @@ use crate::checkpoints::refused::{refused_columns, refused_from};
 use crate::time::Time;
 use wrkflw_audit::record::Leaves;
 use wrkflw_audit::record::rows::{
-    CheckpointRow, EntryOf, LeafRow, RefusedAttemptColumns, UnhashedColumns,
+    CheckpointRow, EntryOf, LeafRow, RefusedAttemptColumns, RunStart, UnhashedColumns,
 };
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED};
 
@@ -34,7 +34,10 @@ impl From<Row> for LeafRow {
             traceparent: row.traceparent,
         });
         LeafRow {
-            run: (row.run_leaf, row.run_seq),
+            run: RunStart {
+                leaf: row.run_leaf,
+                seq: row.run_seq,
+            },
             leaf: row.leaf.cast_unsigned(),
             kind: row.stream_kind,
             id: row.stream_id,

@@ -12,7 +12,7 @@ use super::script::{Script, decide, enter};
 use crate::actor::Actor;
 use crate::answer::{Allocation, Assignment, Next, Offer, OverdueAction, Plan, Principal, Target};
 use crate::command::Command;
-use crate::execution::CONSIDERED_MAX;
+use crate::execution::allocation::CONSIDERED_MAX;
 use crate::instance::TaskStatus;
 use crate::question::EntryCause;
 

@@ -7,9 +7,8 @@ use crate::answer::{Plan, Reason, Refusal, Violation, Waiting};
 use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
-use crate::execution::{
-    BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, ExecutionError, NOBODY_WAITS, Outcome,
-};
+use crate::execution::signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX};
+use crate::execution::{ExecutionError, NOBODY_WAITS, Outcome};
 use crate::graph::{FiredBy, Graph};
 use crate::instance::Instance;
 use crate::question::{EntryCause, Occurrence, Source};

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::super::bounds::ENUM_VALUES_MAX;
+use super::super::pattern::PATTERN_TEXT_MAX;
 use super::*;
 
 fn document(value: &Value) -> Json {

@@ -16,7 +16,7 @@ pub use wrkflw_engine::CALLER_ROLES_MAX;
 
 pub const SUBJECT_CHARS_MAX: usize = 200;
 pub const TENANT_CHARS_MAX: usize = 64;
-pub const ROLE_CHARS_MAX: usize = 100;
+pub(crate) const ROLE_CHARS_MAX: usize = 100;
 
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,7 +63,7 @@ impl AuthError {
     }
 
     /// The `WWW-Authenticate` header of the response. None if another token would not help.
-    pub fn www_authenticate(&self) -> Option<String> {
+    pub(crate) fn www_authenticate(&self) -> Option<String> {
         match self {
             AuthError::Unavailable => None,
             AuthError::Missing => Some("Bearer realm=\"wrkflw\"".to_owned()),

@@ -10,9 +10,9 @@ use axum::http::Uri;
 use wrkflw_runtime::http_client::is_loopback;
 
 /// Minimum length of a shared secret: that of the hash.
-pub const SECRET_BYTES_MIN: usize = 32;
+pub(crate) const SECRET_BYTES_MIN: usize = 32;
 /// Maximum tolerated difference between the clocks of issuer and host.
-pub const LEEWAY_MAX: Duration = Duration::from_mins(5);
+pub(crate) const LEEWAY_MAX: Duration = Duration::from_mins(5);
 /// The upper limit of [`KeyAges::kept_max`].
 const KEPT_MAX: Duration = Duration::from_hours(7 * 24);
 /// Claims whose meaning is defined by the token format (RFC 7519).
