@@ -4,9 +4,10 @@
 #   bench/all.sh [PART ...]     default: decisions votes growth deadlines lists restricted history searches guests authors audit relay peers
 #
 # Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). The output of each part is kept in
-# target/bench. Ends with one table. The exit code is 1 if a figure misses its target.
+# target/bench. Ends with one table. The exit code is 1 if a figure misses its target. PROGRAMS=FOLDER measures what was built there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. bench/lib.sh
 
 parts=("$@")
 [ $# -gt 0 ] || parts=(decisions votes growth deadlines lists restricted history searches guests authors audit relay peers)
@@ -23,9 +24,9 @@ measure() {
   restricted) bench/lists.sh 1000000 200 restricted ;;
   history) bench/history.sh ;;
   searches) bench/search.sh ;;
-  guests) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench guests ;;
+  guests) build_programs && wrkflw-bench guests ;;
   authors) bench/authors.sh ;;
-  audit) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench verify ;;
+  audit) build_programs && wrkflw-bench verify ;;
   relay) bench/relay.sh 1 60000 ;;
   # shellcheck disable=SC2086 # a list of engines
   peers) CALLERS=32 SECONDS_A_RUN=8 RUNS=2 bench/peers/run.sh ${PEERS:-} ;;

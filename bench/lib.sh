@@ -8,10 +8,15 @@ host=
 # Called first when a script ends. A script may redefine it.
 end_more() { :; }
 
-# Builds, and makes $work, which is removed at the end.
-begin() {
+# Builds the programs, unless they are in PROGRAMS. From then on they are found by their names.
+build_programs() {
   [ -n "${PROGRAMS:-}" ] || cargo build --quiet --profile "$profile" --package wrkflw --package wrkflw-bench
   export PATH=$programs:$PATH
+}
+
+# Builds, and makes $work, which is removed at the end.
+begin() {
+  build_programs
   work=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-bench.XXXXXX")
   chmod 711 "$work"
   trap finish EXIT

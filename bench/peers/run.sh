@@ -8,6 +8,7 @@
 # wrkflw needs: Java 17 and Maven (Flowable, Operaton), Node 20 and npm (Restate), Python 3 (DBOS).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. bench/lib.sh
 
 callers=${CALLERS:-1,8,32}
 seconds=${SECONDS_A_RUN:-10}
@@ -46,7 +47,7 @@ needs() {
 
 build() {
   case $1 in
-  wrkflw) cargo build --quiet --release --package wrkflw ;;
+  wrkflw) ;;
   flowable | operaton)
     needs java mvn
     [ -f "$built/$1/peer.jar" ] || (cd "$here/jvm" && mvn -q -B -P"$1" -Dout="$built/$1" package)
@@ -89,7 +90,7 @@ start() {
   local database=${url%/*}/$1
   case $1 in
   wrkflw)
-    (cd "$work" && exec "$root/target/release/wrkflw" dev --database-url "$database" --port $port >"$work/wrkflw.log" 2>&1) &
+    (cd "$work" && exec wrkflw dev --database-url "$database" --port $port >"$work/wrkflw.log" 2>&1) &
     running+=($!)
     # Its demo people are added after its port is open.
     for _ in $(seq 240); do
@@ -97,7 +98,7 @@ start() {
       sleep 0.5
     done
     for person in author reviewer approver; do
-      export "BENCH_${person^^}=$(cd "$work" && "$root/target/release/wrkflw" token $person)"
+      export "BENCH_${person^^}=$(cd "$work" && wrkflw token $person)"
     done
     ;;
   flowable | operaton)
@@ -138,7 +139,7 @@ warm_up() {
 }
 
 measure() {
-  target/release/wrkflw-bench flows --engine "$1" --address 127.0.0.1:$port --callers "$callers" --seconds "$seconds" \
+  wrkflw-bench flows --engine "$1" --address 127.0.0.1:$port --callers "$callers" --seconds "$seconds" \
     --runs "$runs" --warm-up "${WARM_UP:-$(warm_up "$1")}"
   for process in "${running[@]}"; do
     awk -v engine="$1" -v comm="$(cat "/proc/$process/comm")" \
@@ -146,7 +147,7 @@ measure() {
   done
 }
 
-cargo build --quiet --release --package wrkflw-bench
+build_programs
 for engine in "${engines[@]}"; do build "$engine"; done
 # One server for all, over TCP because not every client supports sockets; durable, with the memory settings of a small real
 # server.
