@@ -9,20 +9,21 @@ select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_
         select d.outcome from decision d where d.tenant_id = $1 and d.task_id = t.id
     ) end as outcome,
     i.requesters || s.exclude as "excluded_people!",
-    case when $2 in ('available', 'groups') then decided.people else '{}' end as "deciders!"
+    decided.people as "deciders!"
 from task t
 join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
 join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
--- Who has decided in the state instance. It is read only where a view needs it.
+-- Who has decided in the state instance, where the view needs it. `offset 0`: planned once, not for each of its uses.
 cross join lateral (
-    select array(
+    select case when $2 in ('available', 'groups') or $2 = 'mine' and cardinality($8::text[]) > 0 then array(
         select p.person
         from task o
         join decision d on d.tenant_id = $1 and d.task_id = o.id
         cross join lateral (values (d.actor), (d.on_behalf_of), (o.owner)) as p (person)
         where o.tenant_id = $1 and o.instance_id = t.instance_id and o.state_id = t.state_id and o.status = 'COMPLETED'
           and p.person is not null
-    ) as people
+    ) else '{}' end as people
+    offset 0
 ) decided
 where t.tenant_id = $1 and t.id = any($6)
   and case $2::text
