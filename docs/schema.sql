@@ -1386,7 +1386,7 @@ CREATE INDEX state_instance_active ON public.state_instance USING btree (tenant_
 CREATE INDEX state_instance_due ON public.state_instance USING btree (tenant_id, due_at, instance_id) WHERE ((left_at IS NULL) AND (due_at IS NOT NULL));
 CREATE INDEX state_instance_since ON public.state_instance USING btree (tenant_id, entered_at, instance_id) WHERE (left_at IS NULL);
 CREATE INDEX state_instance_unassignable ON public.state_instance USING btree (tenant_id, instance_id) WHERE ((unassignable_since IS NOT NULL) AND (left_at IS NULL));
-CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id);
+CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id, state_id);
 CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
 CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));

@@ -29,7 +29,8 @@ create table task (
     restricted boolean not null default false,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index task_by_instance on task (tenant_id, instance_id);
+-- With the state instance: an inbox reads who has decided in it, and must not read the tasks of all other visits of the instance.
+create index task_by_instance on task (tenant_id, instance_id, state_id);
 create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
 -- What substitutes have claimed, by the absent person. If a substitute owns a task by a claim, its ownership has no other member.
 create index task_substituted on task (tenant_id, (ownership::jsonb ->> 'onBehalfOf'), id)

@@ -1,6 +1,6 @@
 //! Lists the actions on an instance: whether the actor may do each now, and if not, why. Each answer is the result of
-//! an execution whose effect is not stored. Commands that do not fit the instance and its tasks as they are, such as the release of a task without owner,
-//! are not listed.
+//! an execution whose effect is not stored. Commands that do not fit the instance and its tasks as they are, such as the release
+//! of a task without owner, are not listed.
 
 mod fitting;
 

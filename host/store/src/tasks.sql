@@ -13,12 +13,16 @@ select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_
 from task t
 join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
 join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
--- Who has decided in the state instance, where the view needs it. `offset 0`: planned once, not for each of its uses.
+-- Who has decided in the state instance, where the view needs it. `offset 0`: planned once, not for each of its uses, and the
+-- decisions are found by their tasks, however few the planner expects.
 cross join lateral (
     select case when $2 in ('available', 'groups') or $2 = 'mine' and cardinality($8::text[]) > 0 then array(
         select p.person
         from task o
-        join decision d on d.tenant_id = $1 and d.task_id = o.id
+        cross join lateral (
+            select d.actor, d.on_behalf_of from decision d where d.tenant_id = $1 and d.task_id = o.id
+            offset 0
+        ) d
         cross join lateral (values (d.actor), (d.on_behalf_of), (o.owner)) as p (person)
         where o.tenant_id = $1 and o.instance_id = t.instance_id and o.state_id = t.state_id and o.status = 'COMPLETED'
           and p.person is not null

@@ -51,7 +51,7 @@ fn allocated(assignment: &Assignment) -> impl Iterator<Item = &Offer> {
     offers.filter(|offer| !offer.allocation.is_offered())
 }
 
-/// How many people are examined to allocate an assignment. Each candidate counts, also one who is nobody.
+/// How many people are examined to allocate an assignment. A candidate that means nobody counts as one.
 pub(super) fn examined(assignment: &Assignment, findings: &Findings) -> usize {
     let candidates = allocated(assignment).flat_map(|offer| &offer.candidates);
     candidates
