@@ -52,11 +52,11 @@ use super::answer::Work;
 use super::apply::{Stamp, apply_to};
 use super::command::Command;
 use super::event::Event;
-use super::graph::State;
+use super::graph::{Graph, State};
 use super::ids::{ForkId, StateId, TaskId};
-use super::instance::{Instance, StateInstance};
+use super::instance::{Instance, StateInstance, Status};
 use super::json::Json;
-use super::lookup::Lookup;
+use super::lookup::{Findings, Lookup};
 use super::question::{Answer, Facts, Occurrence, Question};
 use super::shown;
 use super::version::Version;
@@ -67,6 +67,7 @@ use fallback::StaffingCheck;
 use forward::Forward;
 use migration::Migration;
 use savepoint::Savepoint;
+use staffing::OpenState;
 
 pub use blind::{BLIND, check_dry_run};
 pub use comment::MENTIONS_MAX;
@@ -78,6 +79,9 @@ pub use signal::{NOBODY_WAITS, check_signal_id};
 /// How many router states may follow each other.
 pub(crate) const ROUTER_STEPS_MAX: u32 = 16;
 const START: &str = "start";
+
+/// Makes the ids that a command needs. They are recorded, so that a replay uses the same.
+type Ids<'a> = dyn FnMut() -> Uuid + Send + 'a;
 
 /// The next question of an execution.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,8 +107,7 @@ pub struct Context<'a> {
 /// A command that is being executed.
 pub struct Execution<'a> {
     context: Context<'a>,
-    /// Makes the ids that the command needs. They are recorded, so that a replay uses the same.
-    ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    ids: &'a mut Ids<'a>,
     instance: Instance,
     revision: u32,
     events: Vec<Event>,
@@ -210,7 +213,7 @@ impl<'a> Execution<'a> {
         }
         match instance {
             Some(instance) => Execution::resume(context, instance, command, ids),
-            None => Execution::start(context, command, ids),
+            None => start::begin(context, command, ids),
         }
     }
 
@@ -254,12 +257,16 @@ impl<'a> Execution<'a> {
         rules::not_suspended(&execution.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
-            Command::Claim { task } => execution.claim(*task)?,
-            Command::Release { task } => execution.release(*task)?,
-            Command::Delegate { task, to, reason } => execution.delegate(*task, to, reason)?,
-            Command::Resolve { task } => execution.resolve(*task)?,
-            Command::Reassign { task, to, reason } => execution.reassign(*task, to, reason)?,
-            Command::Reset { task, reason } => execution.reset(*task, reason)?,
+            Command::Claim { task } => ownership::claim(&mut execution, *task)?,
+            Command::Release { task } => ownership::release(&mut execution, *task)?,
+            Command::Delegate { task, to, reason } => {
+                ownership::delegate(&mut execution, *task, to, reason)?;
+            }
+            Command::Resolve { task } => ownership::resolve(&mut execution, *task)?,
+            Command::Reassign { task, to, reason } => {
+                ownership::reassign(&mut execution, *task, to, reason)?;
+            }
+            Command::Reset { task, reason } => ownership::reset(&mut execution, *task, reason)?,
             Command::Decide {
                 task,
                 outcome,
@@ -273,24 +280,24 @@ impl<'a> Execution<'a> {
                     comment: comment.clone(),
                     input: input.clone(),
                 };
-                execution.claim_if_pending(*task)?;
+                rules::claim_if_pending(&mut execution, *task)?;
                 execution.phase = rules::may_decide(context, &execution.instance, deciding)?;
             }
             Command::SuspendTask {
                 task,
                 reason,
                 until,
-            } => execution.suspend_task(*task, reason.as_deref(), *until)?,
-            Command::ResumeTask { task } => execution.resume_task(*task)?,
-            Command::Comment { .. } => execution.comment(command)?,
-            Command::Cancel { reason, .. } => execution.cancel(reason)?,
-            Command::Suspend { reason, .. } => execution.suspend(reason)?,
-            Command::Resume { .. } => execution.end_suspension()?,
-            Command::Migrate { states, .. } => execution.migrate(states)?,
-            Command::Reassessment { .. } => execution.check_all_staffing(),
+            } => suspension::suspend(&mut execution, *task, reason.as_deref(), *until)?,
+            Command::ResumeTask { task } => suspension::resume(&mut execution, *task)?,
+            Command::Comment { .. } => comment::add(&mut execution, command)?,
+            Command::Cancel { reason, .. } => operation::cancel(&mut execution, reason)?,
+            Command::Suspend { reason, .. } => operation::suspend(&mut execution, reason)?,
+            Command::Resume { .. } => operation::end_suspension(&mut execution)?,
+            Command::Migrate { states, .. } => migration::begin(&mut execution, states)?,
+            Command::Reassessment { .. } => fallback::check_all_staffing(&mut execution),
             Command::Deadline {
                 deadline, due_at, ..
-            } => execution.deadline(*deadline, *due_at),
+            } => overdue::act(&mut execution, *deadline, *due_at),
             Command::Signal {
                 trigger,
                 id,
@@ -298,10 +305,13 @@ impl<'a> Execution<'a> {
                 correlation,
                 state,
                 ..
-            } => execution.signal(trigger, id, input, (correlation.as_deref(), *state))?,
-            Command::ChildEnded { child, .. } => execution.child_ended(*child, command),
+            } => {
+                let meant = (correlation.as_deref(), *state);
+                signal::receive(&mut execution, trigger, id, input, meant)?;
+            }
+            Command::ChildEnded { child, .. } => wait::child_ended(&mut execution, *child, command),
             Command::ServiceAnswered { state, .. } | Command::ServiceFailed { state, .. } => {
-                execution.call_ended(*state, command)?;
+                service::call_ended(&mut execution, *state, command)?;
             }
         }
         Ok(execution)
@@ -318,7 +328,7 @@ impl<'a> Execution<'a> {
                     }
                     return Ok(None);
                 }
-                Err(error) => self.undo_faulty(error)?,
+                Err(error) => savepoint::undo_faulty(self, error)?,
             }
         }
         let question = match &self.phase {
@@ -335,22 +345,22 @@ impl<'a> Execution<'a> {
     fn settle(&mut self) -> Result<bool, ExecutionError> {
         let may_join = !self.instance.waiting.is_empty() || !self.ready_joins.is_empty();
         if let Some((asked, work)) = self.works.pop_front() {
-            self.begin_work(asked, work)?;
+            enter::begin_work(self, asked, work)?;
         } else if !self.entering.is_empty() {
-            self.enter_pending()?;
-        } else if may_join && self.begin_joins()? {
+            enter::begin_pending(self)?;
+        } else if may_join && fork::begin_joins(self)? {
         } else if let Some(migration) = &mut self.migration
             && let Some(asked) = migration.take_pending(&self.instance)
         {
             self.phase = Phase::Enter(asked);
         } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
-            self.review(staffing_check);
+            fallback::review(self, staffing_check);
         } else if !self.refuse_outgrown()? {
             if self.instance.buffered.is_empty() {
                 return Ok(false);
             }
-            self.drop_buffered();
-            return Ok(self.take_buffered());
+            signal::drop_buffered(self);
+            return Ok(signal::take_buffered(self));
         }
         Ok(true)
     }
@@ -364,31 +374,16 @@ impl<'a> Execution<'a> {
         let Err(outgrown) = shown::check(&self.instance) else {
             return Ok(false);
         };
-        self.reject(outgrown)?;
+        savepoint::reject(self, outgrown)?;
         Ok(true)
     }
 
     /// The instance as the pending question sees it.
     pub fn instance(&self) -> Cow<'_, Instance> {
         match &self.phase {
-            Phase::Enter(asked) => self.entering(asked),
+            Phase::Enter(asked) => enter::with_entered(&self.instance, asked),
             _ => Cow::Borrowed(&self.instance),
         }
-    }
-
-    /// The instance with these state instances. A state instance that is already active does not change.
-    fn entering(&self, asked: &[PendingEntry]) -> Cow<'_, Instance> {
-        let new = asked.iter().map(|asked| &asked.state_instance);
-        let new: Vec<_> = new.filter(|new| !self.is_active(new.id)).collect();
-        if new.is_empty() {
-            return Cow::Borrowed(&self.instance);
-        }
-        let mut instance = self.instance.clone();
-        for new in new {
-            instance.waiting.retain(|waiting| waiting.id != new.id);
-            instance.active.push(new.clone());
-        }
-        Cow::Owned(instance)
     }
 
     /// The facts of the pending question.
@@ -402,35 +397,38 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn is_active(&self, id: StateId) -> bool {
-        self.instance
-            .active
-            .iter()
-            .any(|state_instance| state_instance.id == id)
-    }
-
     /// Takes the answer to the pending question.
     pub fn answer(&mut self, answer: Answer) -> Result<(), ExecutionError> {
         let answered = self.answered(answer);
-        answered.or_else(|error| self.undo_faulty(error))
+        answered.or_else(|error| savepoint::undo_faulty(self, error))
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), ExecutionError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
             (Phase::Start(_), Answer::Start(Ok(()))) => Ok(()),
             (Phase::Transition(occurrence, moving), Answer::Transition(Ok(plan))) => {
-                self.planned(&occurrence, moving, plan)
+                plan::run(self, &occurrence, moving, plan)
             }
-            (Phase::Enter(asked), Answer::Enter(Ok(works))) => Ok(self.entered(asked, works)?),
-            (Phase::Start(_), Answer::Start(Err(refusal))) => self.refused(START, refusal),
+            (Phase::Enter(asked), Answer::Enter(Ok(works))) => {
+                Ok(enter::take_answer(self, asked, works)?)
+            }
+            (Phase::Start(_), Answer::Start(Err(refusal))) => {
+                savepoint::refused(self, START, refusal)
+            }
             (Phase::Transition(..), Answer::Transition(Err(refusal))) => {
-                self.refused(plan::TRANSITION, refusal)
+                savepoint::refused(self, plan::TRANSITION, refusal)
             }
             (Phase::Enter(asked), Answer::Enter(Err(refusal))) => {
-                self.work_refused(&asked, refusal)
+                enter::work_refused(self, &asked, refusal)
             }
             _ => unreachable!("the driver answers the pending question"),
         }
+    }
+
+    /// Takes the answer of the directory.
+    pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
+        let taken = assign::take_findings(self, findings);
+        taken.or_else(|error| savepoint::undo_faulty(self, error))
     }
 
     /// Whether a fault of flow logic only undoes a buffered signal now, and does not end the command.
@@ -448,25 +446,21 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn declared(&self, name: &str) -> &'a State {
-        self.context
-            .version
-            .graph
-            .state(name)
-            .expect("plans name declared states only")
+    /// The state instance, if it has open tasks and the instance runs.
+    fn open_state(&self, state: StateId) -> Option<OpenState<'_>> {
+        // A migration checks suspended instances, too.
+        if self.instance.status != Status::Running && self.migration.is_none() {
+            return None;
+        }
+        OpenState::find(&self.context.version.graph, &self.instance, state)
     }
 
-    fn state_instance(&mut self, pending: &Pending) -> StateInstance {
-        StateInstance {
-            predecessors: pending.predecessors.clone(),
-            entered_trigger: pending.by.clone(),
-            caller: self.context.by().map(str::to_owned),
-            forks: pending.forks.clone(),
-            choices: pending.choices,
-            key: pending.key.clone(),
-            data: pending.data.clone(),
-            ..StateInstance::new(StateId((self.ids)()), &pending.name, self.context.now)
+    /// Emits an event, after the decisions that it discloses.
+    fn emit(&mut self, event: Event) {
+        for disclosed in blind::disclosed_by(&self.instance, &event) {
+            self.record(disclosed);
         }
+        self.record(event);
     }
 
     fn record(&mut self, event: Event) {
@@ -477,9 +471,19 @@ impl<'a> Execution<'a> {
             actor: self.context.by(),
         };
         apply_to(&mut self.instance, &event, stamp).expect("an execution emits only legal events");
-        self.check_staffing_after(&event);
+        fallback::check_staffing_after(self, &event);
         self.events.push(event);
     }
+}
+
+fn declared<'g>(graph: &'g Graph, name: &str) -> &'g State {
+    graph.state(name).expect("plans name declared states only")
+}
+
+fn state_instance_of(instance: &Instance, id: StateId) -> &StateInstance {
+    let mut here = instance.active.iter().chain(&instance.waiting);
+    here.find(|state| state.id == id)
+        .expect("checked to be active")
 }
 
 #[cfg(test)]

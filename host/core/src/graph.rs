@@ -331,6 +331,12 @@ impl Graph {
         self.states.iter().find(|state| state.name == name)
     }
 
+    /// Whether the state is the initiator's work on their own request.
+    pub(crate) fn is_own_work(&self, state: &str) -> bool {
+        let declared = self.state(state);
+        declared.is_some_and(|declared| declared.own_work)
+    }
+
     /// The declared transition out of `source` on `trigger`.
     pub fn transition(&self, source: &str, trigger: &str) -> Option<&Transition> {
         self.leaving(source)

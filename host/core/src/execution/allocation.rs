@@ -11,12 +11,15 @@ use jiff::Timestamp;
 use super::assign::LookupPurpose;
 use super::enter::PendingEntry;
 use super::staffing::MEMBERS_MAX;
-use super::{Execution, ExecutionError, Phase};
+use super::{
+    Context, Execution, ExecutionError, Phase, assign, familiar, members, state_instance_of,
+};
 use crate::answer::{Allocation, Assignment, Offer, Principal};
 use crate::event::Event;
 use crate::event::reasons::ESCALATED;
+use crate::graph::Graph;
 use crate::ids::StateId;
-use crate::instance::{Task, TaskStatus};
+use crate::instance::{Instance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup, WorkloadsOf};
 use crate::question::EntryCause;
 
@@ -77,157 +80,165 @@ fn first_of_each<'f>(mut lists: Vec<impl Iterator<Item = &'f str>>) -> BTreeSet<
     first
 }
 
-impl Execution<'_> {
-    /// Whether the host gives tasks to candidates here: not when work is offered anew, nor in the initiator's own work.
-    fn allocates(&self, asked: &PendingEntry) -> bool {
-        let is_new = match asked.cause {
-            EntryCause::Entered | EntryCause::Overdue { .. } => true,
-            EntryCause::Migrated | EntryCause::Reoffered => false,
-        };
-        is_new && !self.is_own_work(&asked.state_instance.name)
-    }
+/// Whether the host gives tasks to candidates here: not when work is offered anew, nor in the initiator's own work.
+fn allocates(graph: &Graph, asked: &PendingEntry) -> bool {
+    let is_new = match asked.cause {
+        EntryCause::Entered | EntryCause::Overdue { .. } => true,
+        EntryCause::Migrated | EntryCause::Reoffered => false,
+    };
+    is_new && !graph.is_own_work(&asked.state_instance.name)
+}
 
-    /// Adds the groups among the candidates of allocated offers to the question to the directory.
-    pub(super) fn ask_for_candidates(
-        &self,
-        asked: &PendingEntry,
-        assignment: &Assignment,
-        lookup: &mut Lookup,
-    ) {
-        if !self.allocates(asked) {
-            return;
-        }
-        let (mut groups, mut people) = (BTreeSet::new(), BTreeSet::new());
-        for principal in allocated(assignment).flat_map(|offer| &offer.candidates) {
-            match principal {
-                Principal::Group(id) if groups.len() < CONSIDERED_MAX => {
-                    groups.insert(id.clone());
-                }
-                Principal::Member { person, .. } if people.len() < CONSIDERED_MAX => {
-                    people.insert(person.clone());
-                }
-                _ => {}
+/// Adds the groups among the candidates of allocated offers to the question to the directory.
+pub(super) fn ask_for_candidates(
+    graph: &Graph,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+    lookup: &mut Lookup,
+) {
+    if !allocates(graph, asked) {
+        return;
+    }
+    let (mut groups, mut people) = (BTreeSet::new(), BTreeSet::new());
+    for principal in allocated(assignment).flat_map(|offer| &offer.candidates) {
+        match principal {
+            Principal::Group(id) if groups.len() < CONSIDERED_MAX => {
+                groups.insert(id.clone());
             }
-        }
-        lookup.memberships_of.extend(people);
-        if !groups.is_empty() {
-            // Enough members to reach that limit, even if all people who must not decide are members.
-            let excluded = self.must_not_decide(&asked.state_instance, assignment);
-            let members_max = (CONSIDERED_MAX + excluded.len()).min(MEMBERS_MAX);
-            let members_max = u32::try_from(members_max).expect("a small number");
-            lookup.members_max = lookup.members_max.max(members_max);
-            lookup.groups.extend(groups);
+            Principal::Member { person, .. } if people.len() < CONSIDERED_MAX => {
+                people.insert(person.clone());
+            }
+            _ => {}
         }
     }
-
-    /// Creates the tasks of a checked assignment, once the work of the people who may get them is known.
-    pub(super) fn allocate(
-        &mut self,
-        asked: PendingEntry,
-        assignment: Assignment,
-        findings: &Findings,
-    ) -> Result<(), ExecutionError> {
-        let Some(workloads) = self.workloads(&asked, &assignment, findings) else {
-            return self.assigned(asked, assignment, findings);
-        };
-        let lookup = Lookup {
-            workloads: Some(workloads),
-            ..Lookup::default()
-        };
-        let known = findings.clone();
-        let allocating = Box::new(Allocating {
-            asked,
-            assignment,
-            known,
-        });
-        self.phase = Phase::Lookup(lookup, LookupPurpose::Allocate(allocating));
-        Ok(())
+    lookup.memberships_of.extend(people);
+    if !groups.is_empty() {
+        // Enough members to reach that limit, even if all people who must not decide are members.
+        let excluded = members::must_not_decide(graph, instance, &asked.state_instance, assignment);
+        let members_max = (CONSIDERED_MAX + excluded.len()).min(MEMBERS_MAX);
+        let members_max = u32::try_from(members_max).expect("a small number");
+        lookup.members_max = lookup.members_max.max(members_max);
+        lookup.groups.extend(groups);
     }
+}
 
-    /// The question about the work of the people who may get the tasks; none if there is nobody.
-    fn workloads(
-        &self,
-        asked: &PendingEntry,
-        assignment: &Assignment,
-        findings: &Findings,
-    ) -> Option<WorkloadsOf> {
-        let mut offers = allocated(assignment).peekable();
-        if !self.allocates(asked) || offers.peek().is_none() {
-            return None;
-        }
-        let excluded = self.must_not_decide(&asked.state_instance, assignment);
-        let lists = offers.map(|offer| {
-            let people = people(offer, findings).filter(|person| !excluded.contains(*person));
-            people.take(CONSIDERED_MAX)
-        });
-        let people = first_of_each(lists.collect());
-        let counts = |offer: &Offer| offer.allocation == Allocation::LeastLoaded;
-        (!people.is_empty()).then(|| WorkloadsOf {
-            people,
-            definition: self.context.version.reference.key.clone(),
-            state: asked.state_instance.name.clone(),
-            besides: self.instance.id,
-            open_max: if allocated(assignment).any(counts) {
-                OPEN_TASKS_MAX
-            } else {
-                0
-            },
+/// Creates the tasks of a checked assignment, once the work of the people who may get them is known.
+pub(super) fn allocate(
+    execution: &mut Execution<'_>,
+    asked: PendingEntry,
+    assignment: Assignment,
+    findings: &Findings,
+) -> Result<(), ExecutionError> {
+    let (context, instance) = (execution.context, &execution.instance);
+    let Some(workloads) = workloads(context, instance, &asked, &assignment, findings) else {
+        return assign::begin(execution, asked, assignment, findings);
+    };
+    let lookup = Lookup {
+        workloads: Some(workloads),
+        ..Lookup::default()
+    };
+    let known = findings.clone();
+    let allocating = Box::new(Allocating {
+        asked,
+        assignment,
+        known,
+    });
+    execution.phase = Phase::Lookup(lookup, LookupPurpose::Allocate(allocating));
+    Ok(())
+}
+
+/// The question about the work of the people who may get the tasks; none if there is nobody.
+fn workloads(
+    context: Context<'_>,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+    findings: &Findings,
+) -> Option<WorkloadsOf> {
+    let graph = &context.version.graph;
+    let mut offers = allocated(assignment).peekable();
+    if !allocates(graph, asked) || offers.peek().is_none() {
+        return None;
+    }
+    let excluded = members::must_not_decide(graph, instance, &asked.state_instance, assignment);
+    let lists = offers.map(|offer| {
+        let people = people(offer, findings).filter(|person| !excluded.contains(*person));
+        people.take(CONSIDERED_MAX)
+    });
+    let people = first_of_each(lists.collect());
+    let counts = |offer: &Offer| offer.allocation == Allocation::LeastLoaded;
+    (!people.is_empty()).then(|| WorkloadsOf {
+        people,
+        definition: context.version.reference.key.clone(),
+        state: asked.state_instance.name.clone(),
+        besides: instance.id,
+        open_max: if allocated(assignment).any(counts) {
+            OPEN_TASKS_MAX
+        } else {
+            0
+        },
+    })
+}
+
+/// The people who may get new tasks of the state instance. Nobody gets two of its tasks, a task that they must not
+/// decide, or a task that replaces their own overdue one.
+pub(super) fn pool(
+    graph: &Graph,
+    instance: &Instance,
+    state: StateId,
+    offers: &[Offer],
+    findings: &Findings,
+) -> Pool {
+    let mut pool: BTreeMap<_, _> = findings
+        .workloads
+        .iter()
+        .map(|(person, work)| {
+            let open = usize::try_from(work.open).unwrap_or(usize::MAX);
+            let turn = work.given_at.map(|at| (at, 0));
+            (person.clone(), Standing { open, turn })
         })
+        .collect();
+    if pool.is_empty() {
+        return Pool(pool);
     }
-
-    /// The people who may get new tasks of the state instance. Nobody gets two of its tasks, a task that they must not
-    /// decide, or a task that replaces their own overdue one.
-    pub(super) fn pool(&self, state: StateId, offers: &[Offer], findings: &Findings) -> Pool {
-        let mut pool: BTreeMap<_, _> = findings
-            .workloads
-            .iter()
-            .map(|(person, work)| {
-                let open = usize::try_from(work.open).unwrap_or(usize::MAX);
-                let turn = work.given_at.map(|at| (at, 0));
-                (person.clone(), Standing { open, turn })
-            })
-            .collect();
-        if pool.is_empty() {
-            return Pool(pool);
+    let state_instance = state_instance_of(instance, state);
+    let tasks = state_instance.tasks.iter();
+    let overdue = tasks.filter_map(|task| match &task.status {
+        TaskStatus::Cancelled { owner, reason, .. } if reason.as_deref() == Some(ESCALATED) => {
+            owner.as_deref()
         }
-        let state_instance = self.state_instance_of(state);
-        let tasks = state_instance.tasks.iter();
-        let overdue = tasks.filter_map(|task| match &task.status {
-            TaskStatus::Cancelled { owner, reason, .. } if reason.as_deref() == Some(ESCALATED) => {
-                owner.as_deref()
-            }
-            _ => None,
-        });
-        let named = offers.iter().filter_map(|offer| offer.owner.as_deref());
-        let busy = self.busy_in(state_instance).into_iter();
-        for person in busy.chain(overdue).chain(named) {
-            pool.remove(person);
-        }
-        self.count_own(&state_instance.name, &mut pool);
-        Pool(pool)
+        _ => None,
+    });
+    let named = offers.iter().filter_map(|offer| offer.owner.as_deref());
+    let busy = familiar::busy_in(graph, instance, state_instance).into_iter();
+    for person in busy.chain(overdue).chain(named) {
+        pool.remove(person);
     }
+    count_own(instance, &state_instance.name, &mut pool);
+    Pool(pool)
+}
 
-    /// Counts the tasks of the instance itself, including those that this command creates.
-    fn count_own(&self, state: &str, pool: &mut BTreeMap<String, Standing>) {
-        let active = self.instance.active.iter();
-        let open = active.flat_map(|active| &active.tasks);
-        for owner in open
-            .filter(|task| task.status.is_open())
-            .filter_map(Task::owner)
+/// Counts the tasks of the instance itself, including those that this command creates.
+fn count_own(instance: &Instance, state: &str, pool: &mut BTreeMap<String, Standing>) {
+    let active = instance.active.iter();
+    let open = active.flat_map(|active| &active.tasks);
+    for owner in open
+        .filter(|task| task.status.is_open())
+        .filter_map(Task::owner)
+    {
+        if let Some(standing) = pool.get_mut(owner) {
+            standing.open += 1;
+        }
+    }
+    let here = instance.state_instances();
+    let here = here.filter(|state_instance| state_instance.name == state);
+    let tasks = here.flat_map(|state_instance| &state_instance.tasks);
+    for (number, task) in (1..).zip(tasks) {
+        if let Some(owner) = task.allocated_to()
+            && let Some(standing) = pool.get_mut(owner)
         {
-            if let Some(standing) = pool.get_mut(owner) {
-                standing.open += 1;
-            }
-        }
-        let here = self.instance.state_instances();
-        let here = here.filter(|state_instance| state_instance.name == state);
-        let tasks = here.flat_map(|state_instance| &state_instance.tasks);
-        for (number, task) in (1..).zip(tasks) {
-            if let Some(owner) = task.allocated_to()
-                && let Some(standing) = pool.get_mut(owner)
-            {
-                standing.turn = standing.turn.max(Some((task.created_at, number)));
-            }
+            standing.turn = standing.turn.max(Some((task.created_at, number)));
         }
     }
 }

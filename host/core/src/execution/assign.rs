@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::allocation::Allocating;
 use super::enter::{ENTER, PendingEntry, check_subscriptions};
 use super::fallback::{Cause, StaffingCheck};
@@ -9,12 +11,15 @@ use super::fault::{self, ExecutionError, Fault};
 use super::next::may_be_moved;
 use super::ownership::OwnerChange;
 use super::reoffer::ReofferCause;
-use super::{Execution, Phase, deadline, members};
+use super::{
+    Execution, Ids, Phase, allocation, blind, comment, deadline, enter, fallback, familiar,
+    members, overdue, ownership, reoffer, separate, state_instance_of,
+};
 use crate::answer::{Assignment, Deadline, Offer, Principal, Work};
 use crate::event::Event;
-use crate::graph::FiredBy;
+use crate::graph::{FiredBy, Graph};
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
+use crate::instance::{Instance, Ownership, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
@@ -58,377 +63,391 @@ pub(super) fn room(asked: &PendingEntry, assignment: &Assignment) -> Result<(), 
     Err(Rejection::not_now("limit_reached", message))
 }
 
-impl Execution<'_> {
-    /// Takes the answer of the directory.
-    pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
-        let taken = self.take_findings(findings);
-        taken.or_else(|error| self.undo_faulty(error))
+/// Takes the answer of the directory.
+pub(super) fn take_findings(
+    execution: &mut Execution<'_>,
+    findings: &Findings,
+) -> Result<(), ExecutionError> {
+    match std::mem::replace(&mut execution.phase, Phase::Settle) {
+        Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
+            enter::start_work(execution, *asked, work, findings)?;
+        }
+        Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
+            let Allocating {
+                asked,
+                assignment,
+                known,
+            } = *allocating;
+            let workloads = findings.workloads.clone();
+            let known = Findings { workloads, ..known };
+            begin(execution, asked, assignment, &known)?;
+        }
+        Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
+            fallback::reviewed(execution, staffing_check, findings.clone());
+        }
+        Phase::Lookup(_, LookupPurpose::Fallback(staffing_check, known)) => {
+            fallback::use_fallbacks(execution, staffing_check, known, findings);
+        }
+        Phase::Lookup(_, LookupPurpose::ChangeOwner(change)) => {
+            ownership::new_owner_found(execution, *change, findings)?;
+        }
+        Phase::Lookup(_, LookupPurpose::Comment(commented)) => {
+            comment::mentioned_found(execution, *commented, findings)?;
+        }
+        _ => unreachable!("the driver answers the pending question"),
     }
+    Ok(())
+}
 
-    fn take_findings(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
-        match std::mem::replace(&mut self.phase, Phase::Settle) {
-            Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
-                self.work(*asked, work, findings)?;
-            }
-            Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
-                let Allocating {
-                    asked,
-                    assignment,
-                    known,
-                } = *allocating;
-                let workloads = findings.workloads.clone();
-                let known = Findings { workloads, ..known };
-                self.assigned(asked, assignment, &known)?;
-            }
-            Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
-                self.reviewed(staffing_check, findings.clone());
-            }
-            Phase::Lookup(_, LookupPurpose::Fallback(staffing_check, known)) => {
-                self.use_fallbacks(staffing_check, known, findings);
-            }
-            Phase::Lookup(_, LookupPurpose::ChangeOwner(change)) => {
-                self.new_owner_found(*change, findings)?;
-            }
-            Phase::Lookup(_, LookupPurpose::Comment(commented)) => {
-                self.mentioned_found(*commented, findings)?;
-            }
-            _ => unreachable!("the driver answers the pending question"),
-        }
-        Ok(())
-    }
-
-    /// Checks who works on a task state.
-    pub(super) fn check(&self, asked: &PendingEntry, assignment: &Assignment) -> Result<(), Fault> {
-        let PendingEntry {
-            state_instance,
-            cause,
-        } = asked;
-        let own_work = self.is_own_work(&state_instance.name);
-        Self::check_assignment(state_instance, cause, assignment)?;
-        let working = deadline::of(assignment).flat_map(deadline::calendars);
-        if working.count() > deadline::WORKING_MAX {
-            let message = format!(
-                "{} counts more than {} deadlines by calendars",
-                state_instance.name,
-                deadline::WORKING_MAX
-            );
-            return Err(Fault::new(ENTER, message));
-        }
-        let (graph, state) = (&self.context.version.graph, &state_instance.name);
-        deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
-        check_subscriptions(graph, state, &assignment.subscriptions)?;
-        for offer in &assignment.offers {
-            deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
-        }
-        for offer in &assignment.offers {
-            self.check_offer(state_instance, own_work, offer, &assignment.exclude)?;
-        }
-        self.check_movable_work(asked, assignment)
-    }
-
-    /// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
-    fn check_movable_work(
-        &self,
-        asked: &PendingEntry,
-        assignment: &Assignment,
-    ) -> Result<(), Fault> {
-        let (graph, state) = (&self.context.version.graph, &asked.state_instance.name);
-        let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
-        let is_movable = graph.leads(state, FiredBy::Decision)
-            || graph.leads(state, FiredBy::Signal)
-            || assignment
-                .offers
-                .iter()
-                .any(|offer| moves(&offer.deadlines))
-            || match &asked.cause {
-                EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
-                // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
-                cause => may_be_moved(graph, state, &asked.state_instance, |task| match cause {
-                    EntryCause::Reoffered => {
-                        let mut offers = assignment.offers.iter();
-                        !offers.any(|offer| members::is_same_work(offer, task))
-                    }
-                    _ => goes(task, cause),
-                }),
-            };
-        if is_movable {
-            return Ok(());
-        }
+/// Checks who works on a task state.
+pub(super) fn check(
+    graph: &Graph,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+) -> Result<(), Fault> {
+    let PendingEntry {
+        state_instance,
+        cause,
+    } = asked;
+    let own_work = graph.is_own_work(&state_instance.name);
+    check_assignment(state_instance, cause, assignment)?;
+    let working = deadline::of(assignment).flat_map(deadline::calendars);
+    if working.count() > deadline::WORKING_MAX {
         let message = format!(
-            "{state} offers work that nothing could move on: no decision and no signal is declared, no deadline fires or cancels"
+            "{} counts more than {} deadlines by calendars",
+            state_instance.name,
+            deadline::WORKING_MAX
         );
-        Err(Fault::new(ENTER, message))
+        return Err(Fault::new(ENTER, message));
     }
-
-    /// Creates the tasks of a checked assignment.
-    pub(super) fn assigned(
-        &mut self,
-        asked: PendingEntry,
-        mut assignment: Assignment,
-        findings: &Findings,
-    ) -> Result<(), ExecutionError> {
-        let PendingEntry {
-            mut state_instance,
-            cause,
-        } = asked;
-        let (state, state_name) = (state_instance.id, state_instance.name.clone());
-        self.continue_deadlines(&state_instance, &cause, &mut assignment);
-        if let EntryCause::Overdue { task, .. } = cause {
-            self.withdraw_overdue(&state_instance, task, &assignment);
-            self.offer(state, &state_name, assignment.offers, findings)?;
-            return Ok(());
-        }
-        let why = match cause {
-            EntryCause::Migrated => Some(ReofferCause::Migrated),
-            EntryCause::Reoffered => Some(ReofferCause::Reoffered),
-            EntryCause::Entered | EntryCause::Overdue { .. } => None,
-        };
-        if let Some(why) = why {
-            return self.replace_offers(&state_instance, why, assignment, findings);
-        }
-        state_instance.deadlines =
-            self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?;
-        state_instance.due_at = deadline::earliest(&state_instance.deadlines);
-        state_instance.needed = assignment.needed_of(assignment.offers.len());
-        state_instance.share = assignment.share;
-        state_instance.blind = assignment.blind;
-        state_instance.subscriptions = assignment.subscriptions;
-        state_instance.exclude = if self.context.version.graph.separate.is_empty() {
-            assignment.exclude
-        } else {
-            self.all_excluded(&state_name, assignment.exclude)
-        };
-        state_instance.fallback = assignment.fallback;
-        state_instance.priority = assignment.priority;
-        state_instance.priority_name = self.priority_name(assignment.priority);
-        self.emit_entered(state_instance);
-        self.offer(state, &state_name, assignment.offers, findings)?;
-        Ok(())
+    let state = &state_instance.name;
+    deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
+    check_subscriptions(graph, state, &assignment.subscriptions)?;
+    for offer in &assignment.offers {
+        deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
     }
+    for offer in &assignment.offers {
+        let exclude = &assignment.exclude;
+        check_offer(instance, state_instance, own_work, offer, exclude)?;
+    }
+    check_movable_work(graph, asked, assignment)
+}
 
-    /// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it. A task is
-    /// not given to a person who decided in the state instance or in a separate state.
-    pub(super) fn completed(
-        &self,
-        state_instance: &StateInstance,
-        mut offers: Vec<Offer>,
-    ) -> Vec<Offer> {
-        let state_name = state_instance.name.as_str();
-        if offers.is_empty() {
-            let declared = self.context.version.graph.state(state_name);
-            offers.push(Offer {
-                label: declared.map_or(state_name, |state| &state.title).to_owned(),
-                ..Offer::default()
-            });
-        }
-        let deciders = state_instance.tasks.iter().flat_map(Task::deciders);
-        let mut decided: BTreeSet<&str> = deciders.collect();
-        if !self.context.version.graph.separate.is_empty() {
-            decided.extend(self.deciders_elsewhere(state_name));
-        }
-        for offer in &mut offers {
-            let may_decide = |owner: &String| !decided.contains(owner.as_str());
-            offer.owner = offer.owner.take().filter(may_decide);
-        }
-        if self.is_own_work(state_name) {
-            for offer in &mut offers {
-                if offer.candidates.is_empty() && offer.owner.is_none() {
-                    let initiator = self.instance.initiator.clone();
-                    offer.candidates.push(Principal::User(initiator));
+/// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
+fn check_movable_work(
+    graph: &Graph,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+) -> Result<(), Fault> {
+    let state = &asked.state_instance.name;
+    let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
+    let is_movable = graph.leads(state, FiredBy::Decision)
+        || graph.leads(state, FiredBy::Signal)
+        || assignment
+            .offers
+            .iter()
+            .any(|offer| moves(&offer.deadlines))
+        || match &asked.cause {
+            EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
+            // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
+            cause => may_be_moved(graph, state, &asked.state_instance, |task| match cause {
+                EntryCause::Reoffered => {
+                    let mut offers = assignment.offers.iter();
+                    !offers.any(|offer| members::is_same_work(offer, task))
                 }
+                _ => goes(task, cause),
+            }),
+        };
+    if is_movable {
+        return Ok(());
+    }
+    let message = format!(
+        "{state} offers work that nothing could move on: no decision and no signal is declared, no deadline fires or cancels"
+    );
+    Err(Fault::new(ENTER, message))
+}
+
+/// Creates the tasks of a checked assignment.
+pub(super) fn begin(
+    execution: &mut Execution<'_>,
+    asked: PendingEntry,
+    mut assignment: Assignment,
+    findings: &Findings,
+) -> Result<(), ExecutionError> {
+    let PendingEntry {
+        mut state_instance,
+        cause,
+    } = asked;
+    let (state, state_name) = (state_instance.id, state_instance.name.clone());
+    let graph = &execution.context.version.graph;
+    let from = deadline::counting_from(&execution.instance, execution.context.now);
+    let events = &execution.events;
+    deadline::prepare(events, from, &state_instance, &cause, &mut assignment);
+    if let EntryCause::Overdue { task, .. } = cause {
+        overdue::withdraw(execution, &state_instance, task, &assignment);
+        offer(execution, state, &state_name, assignment.offers, findings)?;
+        return Ok(());
+    }
+    let why = match cause {
+        EntryCause::Migrated => Some(ReofferCause::Migrated),
+        EntryCause::Reoffered => Some(ReofferCause::Reoffered),
+        EntryCause::Entered | EntryCause::Overdue { .. } => None,
+    };
+    if let Some(why) = why {
+        return reoffer::replace_offers(execution, &state_instance, why, assignment, findings);
+    }
+    let ids = &mut *execution.ids;
+    state_instance.deadlines = deadline::open(ids, from, &assignment.deadlines, false, findings)?;
+    state_instance.due_at = deadline::earliest(&state_instance.deadlines);
+    state_instance.needed = assignment.needed_of(assignment.offers.len());
+    state_instance.share = assignment.share;
+    state_instance.blind = assignment.blind;
+    state_instance.subscriptions = assignment.subscriptions;
+    state_instance.exclude = if graph.separate.is_empty() {
+        assignment.exclude
+    } else {
+        let instance = &execution.instance;
+        separate::all_excluded(graph, instance, &state_name, assignment.exclude)
+    };
+    state_instance.fallback = assignment.fallback;
+    state_instance.priority = assignment.priority;
+    state_instance.priority_name = enter::priority_name(graph, assignment.priority);
+    blind::emit_entered(execution, state_instance);
+    offer(execution, state, &state_name, assignment.offers, findings)?;
+    Ok(())
+}
+
+/// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it. A task is
+/// not given to a person who decided in the state instance or in a separate state.
+pub(super) fn completed(
+    graph: &Graph,
+    instance: &Instance,
+    state_instance: &StateInstance,
+    mut offers: Vec<Offer>,
+) -> Vec<Offer> {
+    let state_name = state_instance.name.as_str();
+    if offers.is_empty() {
+        let declared = graph.state(state_name);
+        offers.push(Offer {
+            label: declared.map_or(state_name, |state| &state.title).to_owned(),
+            ..Offer::default()
+        });
+    }
+    let deciders = state_instance.tasks.iter().flat_map(Task::deciders);
+    let mut decided: BTreeSet<&str> = deciders.collect();
+    if !graph.separate.is_empty() {
+        decided.extend(separate::deciders_elsewhere(graph, instance, state_name));
+    }
+    for offer in &mut offers {
+        let may_decide = |owner: &String| !decided.contains(owner.as_str());
+        offer.owner = offer.owner.take().filter(may_decide);
+    }
+    if graph.is_own_work(state_name) {
+        for offer in &mut offers {
+            if offer.candidates.is_empty() && offer.owner.is_none() {
+                let initiator = instance.initiator.clone();
+                offer.candidates.push(Principal::User(initiator));
             }
         }
+    }
+    offers
+}
+
+/// Creates the tasks of a state instance.
+fn offer(
+    execution: &mut Execution<'_>,
+    state: StateId,
+    state_name: &str,
+    offers: Vec<Offer>,
+    findings: &Findings,
+) -> Result<(), Fault> {
+    let graph = &execution.context.version.graph;
+    let instance = &execution.instance;
+    let offers = completed(graph, instance, state_instance_of(instance, state), offers);
+    let mut familiar = familiar::people_for(instance, &offers);
+    // Whom an offer names as the owner gets no other task, also if that offer comes later.
+    let is_named = |person: &String| {
         offers
-    }
-
-    /// Creates the tasks of a state instance.
-    fn offer(
-        &mut self,
-        state: StateId,
-        state_name: &str,
-        offers: Vec<Offer>,
-        findings: &Findings,
-    ) -> Result<(), Fault> {
-        let offers = self.completed(self.state_instance_of(state), offers);
-        let mut familiar = self.familiar_to(&offers);
-        // Whom an offer names as the owner gets no other task, also if that offer comes later.
-        let is_named = |person: &String| {
-            offers
-                .iter()
-                .any(|offer| offer.owner.as_ref() == Some(person))
+            .iter()
+            .any(|offer| offer.owner.as_ref() == Some(person))
+    };
+    familiar.retain(|person| !is_named(person));
+    let mut pool = allocation::pool(graph, instance, state, &offers, findings);
+    for offer in offers {
+        let instance = &execution.instance;
+        let retained = familiar::owner(graph, instance, state, &offer, &familiar, findings);
+        let chosen = match &retained {
+            Some(_) => None,
+            None => pool.choose(&offer, findings),
         };
-        familiar.retain(|person| !is_named(person));
-        let mut pool = self.pool(state, &offers, findings);
-        for offer in offers {
-            let retained = self.familiar_owner(state, &offer, &familiar, findings);
-            let chosen = match &retained {
-                Some(_) => None,
-                None => pool.choose(&offer, findings),
+        let allocated = chosen.is_some();
+        let owned = retained.or(chosen).map(|owner| {
+            pool.leave(&owner);
+            let ownership = Ownership {
+                allocated,
+                ..Ownership::default()
             };
-            let allocated = chosen.is_some();
-            let owned = retained.or(chosen).map(|owner| {
-                pool.leave(&owner);
-                let ownership = Ownership {
-                    allocated,
-                    ..Ownership::default()
-                };
-                self.owned_now(owner, ownership)
-            });
-            let task = self.task(offer, owned.as_ref(), findings)?;
-            self.emit(Event::TaskCreated {
-                state,
-                state_name: state_name.to_owned(),
-                task,
-            });
-        }
-        self.staffing_check(state, Cause::Assigned);
-        Ok(())
+            owned_now(execution.context.now, owner, ownership)
+        });
+        let (ids, now) = (&mut *execution.ids, execution.context.now);
+        let task = task(ids, instance, now, offer, owned.as_ref(), findings)?;
+        execution.emit(Event::TaskCreated {
+            state,
+            state_name: state_name.to_owned(),
+            task,
+        });
     }
+    fallback::queue_check(execution, state, Cause::Assigned);
+    Ok(())
+}
 
-    /// The status of a task that this person owns from now on.
-    fn owned_now(&self, owner: String, ownership: Ownership) -> TaskStatus {
-        TaskStatus::Claimed {
-            owner,
-            claimed_at: self.context.now,
-            ownership,
-        }
+/// The status of a task that this person owns from now on.
+fn owned_now(now: Timestamp, owner: String, ownership: Ownership) -> TaskStatus {
+    TaskStatus::Claimed {
+        owner,
+        claimed_at: now,
+        ownership,
     }
+}
 
-    /// The task of an offer, with this status if one is given: that of its owner from the start, or of the task that it replaces.
-    pub(super) fn task(
-        &mut self,
-        offer: Offer,
-        given: Option<&TaskStatus>,
-        findings: &Findings,
-    ) -> Result<Task, Fault> {
-        let id = TaskId((self.ids)());
-        let status = match (given, offer.owner) {
-            (Some(status), _) => status.clone(),
-            (None, Some(owner)) => {
-                let ownership = Ownership {
-                    assigned: true,
-                    ..Ownership::default()
-                };
-                self.owned_now(owner, ownership)
-            }
-            (None, None) => TaskStatus::Pending,
-        };
-        let is_owned = matches!(status, TaskStatus::Claimed { .. });
-        let deadlines = self.open_deadlines(ENTER, &offer.deadlines, is_owned, findings)?;
-        let candidates = offer.candidates.into_iter();
-        let candidates = candidates.filter_map(|candidate| candidate.resolved(findings));
-        let (label, candidates) = (offer.label, candidates.collect());
-        Ok(Task {
-            id,
-            label,
-            candidates,
-            created_at: self.context.now,
-            due_at: deadline::earliest(&deadlines),
-            deadlines,
-            suspended: None,
-            status,
-        })
-    }
+/// The task of an offer, with this status if one is given: that of its owner from the start, or of the task that it replaces.
+pub(super) fn task(
+    ids: &mut Ids<'_>,
+    instance: &Instance,
+    now: Timestamp,
+    offer: Offer,
+    given: Option<&TaskStatus>,
+    findings: &Findings,
+) -> Result<Task, Fault> {
+    let id = TaskId(ids());
+    let status = match (given, offer.owner) {
+        (Some(status), _) => status.clone(),
+        (None, Some(owner)) => {
+            let ownership = Ownership {
+                assigned: true,
+                ..Ownership::default()
+            };
+            owned_now(now, owner, ownership)
+        }
+        (None, None) => TaskStatus::Pending,
+    };
+    let is_owned = matches!(status, TaskStatus::Claimed { .. });
+    let from = deadline::counting_from(instance, now);
+    let deadlines = deadline::open(ids, from, &offer.deadlines, is_owned, findings)?;
+    let candidates = offer.candidates.into_iter();
+    let candidates = candidates.filter_map(|candidate| candidate.resolved(findings));
+    let (label, candidates) = (offer.label, candidates.collect());
+    Ok(Task {
+        id,
+        label,
+        candidates,
+        created_at: now,
+        due_at: deadline::earliest(&deadlines),
+        deadlines,
+        suspended: None,
+        status,
+    })
+}
 
-    fn check_assignment(
-        state_instance: &StateInstance,
-        cause: &EntryCause,
-        assignment: &Assignment,
-    ) -> Result<(), Fault> {
-        let state = &state_instance.name;
-        let refuse = |message: String| Err(Fault::new(ENTER, message));
-        if assignment.offers.len() > OFFERS_MAX {
-            return refuse(format!(
-                "{state} may have {OFFERS_MAX} offers at most, not {}",
-                assignment.offers.len()
-            ));
-        }
-        let kept = kept(state_instance, cause);
-        let tasks_max = if members::are_asked(assignment) {
-            OFFERS_MAX
-        } else {
-            (assignment.offers.len() + kept).max(1)
-        };
-        if assignment.needed as usize > tasks_max {
-            return refuse(format!(
-                "{state} needs {} and offers {} besides {}",
-                counted(assignment.needed, "decision"),
-                counted(assignment.offers.len(), "task"),
-                counted(kept, "existing one")
-            ));
-        }
-        if let Some(share) = assignment.share.filter(|share| !share.is_possible()) {
-            return refuse(format!(
-                "{state} needs {} {}/{} of its tasks, which no decisions can be",
-                if share.exceeded {
-                    "more than"
-                } else {
-                    "at least"
-                },
-                share.numerator,
-                share.denominator
-            ));
-        }
-        if assignment.exclude.len() > EXCLUDED_MAX {
-            return refuse(format!("{state} excludes more than {EXCLUDED_MAX} people"));
-        }
-        for id in assignment.exclude.iter().chain(&assignment.fallback) {
-            fault::principal(ENTER, "an excluded person or fallback group", id)?;
-        }
-        Ok(())
+fn check_assignment(
+    state_instance: &StateInstance,
+    cause: &EntryCause,
+    assignment: &Assignment,
+) -> Result<(), Fault> {
+    let state = &state_instance.name;
+    let refuse = |message: String| Err(Fault::new(ENTER, message));
+    if assignment.offers.len() > OFFERS_MAX {
+        return refuse(format!(
+            "{state} may have {OFFERS_MAX} offers at most, not {}",
+            assignment.offers.len()
+        ));
     }
+    let kept = kept(state_instance, cause);
+    let tasks_max = if members::are_asked(assignment) {
+        OFFERS_MAX
+    } else {
+        (assignment.offers.len() + kept).max(1)
+    };
+    if assignment.needed as usize > tasks_max {
+        return refuse(format!(
+            "{state} needs {} and offers {} besides {}",
+            counted(assignment.needed, "decision"),
+            counted(assignment.offers.len(), "task"),
+            counted(kept, "existing one")
+        ));
+    }
+    if let Some(share) = assignment.share.filter(|share| !share.is_possible()) {
+        return refuse(format!(
+            "{state} needs {} {}/{} of its tasks, which no decisions can be",
+            if share.exceeded {
+                "more than"
+            } else {
+                "at least"
+            },
+            share.numerator,
+            share.denominator
+        ));
+    }
+    if assignment.exclude.len() > EXCLUDED_MAX {
+        return refuse(format!("{state} excludes more than {EXCLUDED_MAX} people"));
+    }
+    for id in assignment.exclude.iter().chain(&assignment.fallback) {
+        fault::principal(ENTER, "an excluded person or fallback group", id)?;
+    }
+    Ok(())
+}
 
-    fn check_offer(
-        &self,
-        state_instance: &StateInstance,
-        own_work: bool,
-        offer: &Offer,
-        exclude: &[String],
-    ) -> Result<(), Fault> {
-        let state = &state_instance.name;
-        let refuse = |message: String| Err(Fault::new(ENTER, message));
-        fault::text(ENTER, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
-        if offer.candidates.len() > CANDIDATES_MAX {
-            return refuse(format!(
-                "an offer in {state} names {CANDIDATES_MAX} candidates at most"
-            ));
-        }
-        for candidate in &offer.candidates {
-            for id in std::iter::once(candidate.id()).chain(candidate.member_of()) {
-                fault::principal(ENTER, "a candidate", id)?;
-            }
-        }
-        if let Some(group) = &offer.each_member {
-            fault::principal(ENTER, "a group", group)?;
-            if own_work || offer.owner.is_some() || !offer.candidates.is_empty() {
-                return refuse(format!(
-                    "{state} has a task for each member of {group}, which has no other candidates, no owner, and is not the \
-                     initiator's own work"
-                ));
-            }
-        }
-        if let Some(owner) = &offer.owner {
-            fault::principal(ENTER, "an owner", owner)?;
-            if exclude.contains(owner) || (!own_work && self.instance.requesters.contains(owner)) {
-                return refuse(format!(
-                    "{state} is given to {}, who must not decide there",
-                    owner.escape_debug()
-                ));
-            }
-        }
-        let initiator = &self.instance.initiator;
-        let theirs = offer.owner.iter().all(|owner| owner == initiator)
-            && offer
-                .candidates
-                .iter()
-                .all(|candidate| matches!(candidate, Principal::User(id) if id == initiator));
-        if own_work && !theirs {
-            return refuse(format!(
-                "{state} is the initiator's own work and is offered to somebody else"
-            ));
-        }
-        Ok(())
+fn check_offer(
+    instance: &Instance,
+    state_instance: &StateInstance,
+    own_work: bool,
+    offer: &Offer,
+    exclude: &[String],
+) -> Result<(), Fault> {
+    let state = &state_instance.name;
+    let refuse = |message: String| Err(Fault::new(ENTER, message));
+    fault::text(ENTER, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
+    if offer.candidates.len() > CANDIDATES_MAX {
+        return refuse(format!(
+            "an offer in {state} names {CANDIDATES_MAX} candidates at most"
+        ));
     }
+    for candidate in &offer.candidates {
+        for id in std::iter::once(candidate.id()).chain(candidate.member_of()) {
+            fault::principal(ENTER, "a candidate", id)?;
+        }
+    }
+    if let Some(group) = &offer.each_member {
+        fault::principal(ENTER, "a group", group)?;
+        if own_work || offer.owner.is_some() || !offer.candidates.is_empty() {
+            return refuse(format!(
+                "{state} has a task for each member of {group}, which has no other candidates, no owner, and is not the \
+                 initiator's own work"
+            ));
+        }
+    }
+    if let Some(owner) = &offer.owner {
+        fault::principal(ENTER, "an owner", owner)?;
+        if exclude.contains(owner) || (!own_work && instance.requesters.contains(owner)) {
+            return refuse(format!(
+                "{state} is given to {}, who must not decide there",
+                owner.escape_debug()
+            ));
+        }
+    }
+    let initiator = &instance.initiator;
+    let theirs = offer.owner.iter().all(|owner| owner == initiator)
+        && offer
+            .candidates
+            .iter()
+            .all(|candidate| matches!(candidate, Principal::User(id) if id == initiator));
+    if own_work && !theirs {
+        return refuse(format!(
+            "{state} is the initiator's own work and is offered to somebody else"
+        ));
+    }
+    Ok(())
 }
 
 /// How many tasks of the state instance a new assignment leaves unchanged.

@@ -2,32 +2,22 @@
 //!
 //! Flow logic and the audit always know them. The fact that somebody has decided is not hidden: claims and owners show it.
 
-use super::{Execution, Moving};
+use super::{Execution, Moving, state_instance_of};
 use crate::command::Command;
 use crate::event::{Disclosed, Event};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance, Task};
 use crate::rejection::Rejection;
 
-impl Execution<'_> {
-    /// Emits an event, after the decisions that it discloses.
-    pub(super) fn emit(&mut self, event: Event) {
-        for disclosed in disclosed_by(&self.instance, &event) {
-            self.record(disclosed);
-        }
-        self.record(event);
-    }
+/// Emits that a state is entered.
+pub(super) fn emit_entered(execution: &mut Execution<'_>, state: StateInstance) {
+    let blind = execution.instance.hidden_entry(&state).is_some();
+    execution.emit(Event::StateEntered { state, blind });
+}
 
-    /// Emits that a state is entered.
-    pub(super) fn emit_entered(&mut self, state: StateInstance) {
-        let blind = self.instance.hidden_entry(&state).is_some();
-        self.emit(Event::StateEntered { state, blind });
-    }
-
-    /// Whether a decision that is hidden moves the state instance.
-    pub(super) fn is_blind(&self, moving: &Moving) -> bool {
-        moving.decision.is_some() && self.state_instance_of(moving.state).blind
-    }
+/// Whether a decision that is hidden moves the state instance.
+pub(super) fn is_blind(instance: &Instance, moving: &Moving) -> bool {
+    moving.decision.is_some() && state_instance_of(instance, moving.state).blind
 }
 
 /// The code of the refusal by [`check_dry_run`].
@@ -54,7 +44,7 @@ pub fn check_dry_run(
 }
 
 /// The decisions that are no longer hidden after the event, which ends their states.
-fn disclosed_by(instance: &Instance, event: &Event) -> Vec<Event> {
+pub(super) fn disclosed_by(instance: &Instance, event: &Event) -> Vec<Event> {
     let ends = |state: StateId| match event {
         Event::StateTransitioned { state: ended, .. }
         | Event::StateCancelled { state: ended, .. } => *ended == state,

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::enter::ENTER;
 use super::fault::Fault;
 use super::overdue::next_repetition;
-use super::{Execution, assign, effort};
+use super::{Ids, assign, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction, Reason, Since};
 use crate::apply::next_due;
 use crate::calendar::Calendar;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph};
 use crate::ids::{DeadlineId, TaskId};
-use crate::instance::{OpenDeadline, StateInstance, Status};
+use crate::instance::{Instance, OpenDeadline, StateInstance, Status};
 use crate::lookup::Findings;
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
@@ -152,110 +153,108 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
     due_at
 }
 
-impl Execution<'_> {
-    /// Prepares the deadlines of work that is offered again. Otherwise a deadline at a fixed time that has acted would act again at
-    /// once, and an escalation would repeat without end.
-    pub(super) fn continue_deadlines(
-        &self,
-        state_instance: &StateInstance,
-        cause: &EntryCause,
-        assignment: &mut Assignment,
-    ) {
-        let passed = || {
-            self.events.iter().find_map(|event| match event {
-                Event::DeadlinePassed { due_at, .. } => Some(*due_at),
-                _ => None,
-            })
-        };
-        let now = self.counting_from();
-        let is_escalated = matches!(cause, EntryCause::Overdue { .. });
-        let times = match cause {
-            EntryCause::Entered => return,
-            // Deadlines act in order, unless one is stuck. So those after the passed one are still to come, even if they are late.
-            EntryCause::Overdue { .. } => (passed().unwrap_or(now), now),
-            EntryCause::Migrated | EntryCause::Reoffered => (now, now),
-        };
-        continue_fixed(&mut assignment.deadlines, &state_instance.deadlines, times);
-        let tasks = state_instance.tasks.iter();
-        let replaced: Vec<_> = tasks.filter(|task| assign::goes(task, cause)).collect();
-        for offer in &mut assignment.offers {
-            let is_known = replaced.iter().any(|task| task.label == offer.label);
-            let before = replaced
-                .iter()
-                .filter(|task| !is_known || task.label == offer.label);
-            let open = before.flat_map(|task| &task.deadlines);
-            continue_fixed(&mut offer.deadlines, open, times);
-            if is_escalated {
-                offer.deadlines.iter_mut().for_each(|one| later(one, now));
-            }
+/// Prepares the deadlines of work that is offered again, which count from `now`. Otherwise a deadline at a fixed time that has
+/// acted would act again at once, and an escalation would repeat without end.
+pub(super) fn prepare(
+    events: &[Event],
+    now: Timestamp,
+    state_instance: &StateInstance,
+    cause: &EntryCause,
+    assignment: &mut Assignment,
+) {
+    let passed = || {
+        events.iter().find_map(|event| match event {
+            Event::DeadlinePassed { due_at, .. } => Some(*due_at),
+            _ => None,
+        })
+    };
+    let is_escalated = matches!(cause, EntryCause::Overdue { .. });
+    let times = match cause {
+        EntryCause::Entered => return,
+        // Deadlines act in order, unless one is stuck. So those after the passed one are still to come, even if they are late.
+        EntryCause::Overdue { .. } => (passed().unwrap_or(now), now),
+        EntryCause::Migrated | EntryCause::Reoffered => (now, now),
+    };
+    continue_fixed(&mut assignment.deadlines, &state_instance.deadlines, times);
+    let tasks = state_instance.tasks.iter();
+    let replaced: Vec<_> = tasks.filter(|task| assign::goes(task, cause)).collect();
+    for offer in &mut assignment.offers {
+        let is_known = replaced.iter().any(|task| task.label == offer.label);
+        let before = replaced
+            .iter()
+            .filter(|task| !is_known || task.label == offer.label);
+        let open = before.flat_map(|task| &task.deadlines);
+        continue_fixed(&mut offer.deadlines, open, times);
+        if is_escalated {
+            offer.deadlines.iter_mut().for_each(|one| later(one, now));
         }
     }
+}
 
-    /// The moment from which newly opened deadlines count. While the instance is suspended, this is the moment of the suspension.
-    fn counting_from(&self) -> Timestamp {
-        match self.instance.status {
-            Status::Suspended { at, .. } => at,
-            _ => self.context.now,
-        }
+/// The moment from which newly opened deadlines count. While the instance is suspended, this is the moment of the suspension.
+pub(super) fn counting_from(instance: &Instance, now: Timestamp) -> Timestamp {
+    match instance.status {
+        Status::Suspended { at, .. } => at,
+        _ => now,
     }
+}
 
-    /// Opens deadlines. Deadlines that count from a claim are computed, too, so that a missing calendar is found at once. They do
-    /// not count yet unless the task `is_owned`.
-    pub(super) fn open_deadlines(
-        &mut self,
-        function: &'static str,
-        deadlines: &[Deadline],
-        is_owned: bool,
-        findings: &Findings,
-    ) -> Result<Vec<OpenDeadline>, Fault> {
-        let now = self.counting_from();
-        let mut open = Vec::with_capacity(deadlines.len());
-        for deadline in deadlines {
-            let due_at = due(&deadline.when, now, findings)
-                .map_err(|message| Fault::new(function, message))?;
-            let from_claim = deadline.since == Since::Claimed;
-            open.push(OpenDeadline {
-                id: DeadlineId((self.ids)()),
-                due_at: (is_owned || !from_claim).then_some(due_at),
-                since_claim: from_claim.then(|| deadline.when.clone()),
-                repeat: deadline.repeat,
-                action: deadline.action.clone(),
-                count: 0,
-            });
-        }
-        Ok(open)
-    }
-
-    /// The calendars that a claim of this task needs.
-    pub(super) fn calendars_of_claim(&self, id: TaskId) -> BTreeSet<String> {
-        let task = self.instance.open_task(id).map(|(_, task)| task);
-        let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
-        let counted = deadlines.filter_map(|deadline| deadline.since_claim.as_ref());
-        counted.filter_map(Due::calendar).cloned().collect()
-    }
-
-    /// The deadlines of this task that count from a claim, for a claim now.
-    pub(super) fn since_claim(
-        &self,
-        id: TaskId,
-        findings: &Findings,
-    ) -> Result<Vec<OpenDeadline>, Rejection> {
-        let task = self.instance.open_task(id).map(|(_, task)| task);
-        let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
-        let counting = deadlines.filter_map(|deadline| {
-            let when = deadline.since_claim.as_ref()?;
-            let due_at = due(when, self.context.now, findings);
-            let due_at = due_at.map_err(|message| {
-                let code = CALENDAR.to_owned();
-                Rejection::RefusedNow(Reason { code, message })
-            });
-            Some(due_at.map(|due_at| OpenDeadline {
-                due_at: Some(due_at),
-                ..deadline.clone()
-            }))
+/// Opens deadlines that count from this moment. Deadlines that count from a claim are computed, too, so that a missing calendar
+/// is found at once. They do not count yet unless the task `is_owned`.
+pub(super) fn open(
+    ids: &mut Ids<'_>,
+    from: Timestamp,
+    deadlines: &[Deadline],
+    is_owned: bool,
+    findings: &Findings,
+) -> Result<Vec<OpenDeadline>, Fault> {
+    let mut open = Vec::with_capacity(deadlines.len());
+    for deadline in deadlines {
+        let due_at =
+            due(&deadline.when, from, findings).map_err(|message| Fault::new(ENTER, message))?;
+        let from_claim = deadline.since == Since::Claimed;
+        open.push(OpenDeadline {
+            id: DeadlineId(ids()),
+            due_at: (is_owned || !from_claim).then_some(due_at),
+            since_claim: from_claim.then(|| deadline.when.clone()),
+            repeat: deadline.repeat,
+            action: deadline.action.clone(),
+            count: 0,
         });
-        counting.collect()
     }
+    Ok(open)
+}
+
+/// The calendars that a claim of this task needs.
+pub(super) fn calendars_of_claim(instance: &Instance, id: TaskId) -> BTreeSet<String> {
+    let task = instance.open_task(id).map(|(_, task)| task);
+    let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
+    let counted = deadlines.filter_map(|deadline| deadline.since_claim.as_ref());
+    counted.filter_map(Due::calendar).cloned().collect()
+}
+
+/// The deadlines of this task that count from a claim, for a claim now.
+pub(super) fn since_claim(
+    instance: &Instance,
+    now: Timestamp,
+    id: TaskId,
+    findings: &Findings,
+) -> Result<Vec<OpenDeadline>, Rejection> {
+    let task = instance.open_task(id).map(|(_, task)| task);
+    let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
+    let counting = deadlines.filter_map(|deadline| {
+        let when = deadline.since_claim.as_ref()?;
+        let due_at = due(when, now, findings);
+        let due_at = due_at.map_err(|message| {
+            let code = CALENDAR.to_owned();
+            Rejection::RefusedNow(Reason { code, message })
+        });
+        Some(due_at.map(|due_at| OpenDeadline {
+            due_at: Some(due_at),
+            ..deadline.clone()
+        }))
+    });
+    counting.collect()
 }
 
 /// Each deadline at a fixed time that is not after `until` continues an open deadline with the same action and repetition, which a

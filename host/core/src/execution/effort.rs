@@ -164,7 +164,8 @@ impl Execution<'_> {
             }),
             Answer::Enter(_) | Answer::Start(_) | Answer::Transition(Err(_)) => Duration::ZERO,
         };
-        checking + self.taking() + copying(&self.instance)
+        let taking = taking(&self.context.version.graph, &self.instance);
+        checking + taking + copying(&self.instance)
     }
 
     /// The upper bound on the time of [`Execution::found`].
@@ -197,34 +198,34 @@ impl Execution<'_> {
             Phase::Lookup(_, LookupPurpose::ChangeOwner(_)) => {
                 working(findings.calendars.len() * deadline::DEADLINES_MAX, findings)
             }
-            _ => self.matching(findings),
+            _ => matching(&self.instance, findings),
         };
-        creating + self.taking() + copying(&self.instance)
+        let taking = taking(&self.context.version.graph, &self.instance);
+        creating + taking + copying(&self.instance)
     }
+}
 
-    /// The time to check the buffered signals that a state may take. There may be many, and nearly all were valid when they came.
-    /// So the time is estimated for all of them together.
-    fn taking(&self) -> Duration {
-        let is_checked =
-            |way: &Transition| way.input.is_some() && way.by.contains(&FiredBy::Signal);
-        if self.instance.buffered.is_empty() {
-            return Duration::ZERO;
-        }
-        let mut ways = self.context.version.graph.transitions.iter();
-        ways.find(|way| is_checked(way))
-            .map_or(Duration::ZERO, |_| schema::JUDGING_MAX)
+/// The time to check the buffered signals that a state may take. There may be many, and nearly all were valid when they came.
+/// So the time is estimated for all of them together.
+fn taking(graph: &Graph, instance: &Instance) -> Duration {
+    let is_checked = |way: &Transition| way.input.is_some() && way.by.contains(&FiredBy::Signal);
+    if instance.buffered.is_empty() {
+        return Duration::ZERO;
     }
+    let mut ways = graph.transitions.iter();
+    ways.find(|way| is_checked(way))
+        .map_or(Duration::ZERO, |_| schema::JUDGING_MAX)
+}
 
-    /// The time of a staffing check. Each open task of a state instance has at most as many people as there are open tasks.
-    fn matching(&self, findings: &Findings) -> Duration {
-        let open = |state_instance: &StateInstance| {
-            let tasks = state_instance.tasks.iter();
-            tasks.filter(|task| task.status.is_open()).count()
-        };
-        let tasks = self.instance.active.iter().map(open).max().unwrap_or(0);
-        let pairs = tasks * tasks.min(findings.names());
-        times(ELIGIBLE, pairs) + times(TRIED, pairs.saturating_mul(tasks))
-    }
+/// The time of a staffing check. Each open task of a state instance has at most as many people as there are open tasks.
+fn matching(instance: &Instance, findings: &Findings) -> Duration {
+    let open = |state_instance: &StateInstance| {
+        let tasks = state_instance.tasks.iter();
+        tasks.filter(|task| task.status.is_open()).count()
+    };
+    let tasks = instance.active.iter().map(open).max().unwrap_or(0);
+    let pairs = tasks * tasks.min(findings.names());
+    times(ELIGIBLE, pairs) + times(TRIED, pairs.saturating_mul(tasks))
 }
 
 /// How many deadlines of an assignment count by a calendar.

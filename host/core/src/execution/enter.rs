@@ -1,17 +1,20 @@
 //! Enters states. Flow logic is asked once for the work in all of them.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::assign::{self, LookupPurpose};
-use super::deadline;
+use super::assign::LookupPurpose;
 use super::fault::{self, ExecutionError, Fault};
 use super::plan::TRANSITION;
-use super::{Execution, Moving, Pending, Phase, ROUTER_STEPS_MAX};
+use super::{
+    Context, Execution, Ids, Moving, Pending, Phase, ROUTER_STEPS_MAX, allocation, assign, blind,
+    deadline, declared, familiar, fork, members, plan, savepoint, service, state_instance_of, wait,
+};
 use crate::answer::{Reason, Refusal, ServiceCall, SignalSubscription, Waiting, Work};
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::StateId;
-use crate::instance::StateInstance;
+use crate::instance::{Instance, StateInstance};
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 use crate::question::{Entry, EntryCause, Occurrence, Source};
@@ -41,232 +44,273 @@ impl PendingEntry {
     }
 }
 
-impl Execution<'_> {
-    /// Enters the pending states. A terminal state comes first, because no other state is entered after it. Then one question
-    /// asks for the work in all states that need it.
-    pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
-        let is_end = |pending: &Pending| {
-            let declared = self.declared(&pending.name);
-            !declared.join.is_join() && matches!(declared.kind, StateKind::Terminal(_))
-        };
-        let end = self.entering.iter().position(is_end);
-        if let Some(end) = end.and_then(|place| self.entering.remove(place)) {
-            return self.enter(&end);
+/// Enters the pending states. A terminal state comes first, because no other state is entered after it. Then one question
+/// asks for the work in all states that need it.
+pub(super) fn begin_pending(execution: &mut Execution<'_>) -> Result<(), ExecutionError> {
+    let graph = &execution.context.version.graph;
+    let is_end = |pending: &Pending| {
+        let declared = declared(graph, &pending.name);
+        !declared.join.is_join() && matches!(declared.kind, StateKind::Terminal(_))
+    };
+    let end = execution.entering.iter().position(is_end);
+    if let Some(end) = end.and_then(|place| execution.entering.remove(place)) {
+        return enter(execution, &end);
+    }
+    let mut asked = Vec::new();
+    let mut others = VecDeque::new();
+    for pending in std::mem::take(&mut execution.entering) {
+        let declared = declared(graph, &pending.name);
+        if !declared.join.is_join() && declared.kind.has_work() {
+            let state_instance = new_state_instance(execution.context, execution.ids, &pending);
+            let cause = EntryCause::Entered;
+            asked.push(PendingEntry {
+                state_instance,
+                cause,
+            });
+        } else {
+            others.push_back(pending);
         }
-        let mut asked = Vec::new();
-        let mut others = VecDeque::new();
-        for pending in std::mem::take(&mut self.entering) {
-            let declared = self.declared(&pending.name);
-            if !declared.join.is_join() && declared.kind.has_work() {
-                let state_instance = self.state_instance(&pending);
-                let cause = EntryCause::Entered;
-                asked.push(PendingEntry {
-                    state_instance,
-                    cause,
-                });
-            } else {
-                others.push_back(pending);
+    }
+    execution.entering = others;
+    if !asked.is_empty() {
+        execution.phase = Phase::Enter(asked);
+    } else if let Some(next) = execution.entering.pop_front() {
+        enter(execution, &next)?;
+    }
+    Ok(())
+}
+
+/// The new state instance of a state that is entered.
+fn new_state_instance(context: Context<'_>, ids: &mut Ids<'_>, pending: &Pending) -> StateInstance {
+    StateInstance {
+        predecessors: pending.predecessors.clone(),
+        entered_trigger: pending.by.clone(),
+        caller: context.by().map(str::to_owned),
+        forks: pending.forks.clone(),
+        choices: pending.choices,
+        key: pending.key.clone(),
+        data: pending.data.clone(),
+        ..StateInstance::new(StateId(ids()), &pending.name, context.now)
+    }
+}
+
+/// The instance with these state instances. A state instance that is already active does not change.
+pub(super) fn with_entered<'i>(
+    instance: &'i Instance,
+    asked: &[PendingEntry],
+) -> Cow<'i, Instance> {
+    let is_active = |id: StateId| instance.active.iter().any(|active| active.id == id);
+    let new = asked.iter().map(|asked| &asked.state_instance);
+    let new: Vec<_> = new.filter(|new| !is_active(new.id)).collect();
+    if new.is_empty() {
+        return Cow::Borrowed(instance);
+    }
+    let mut instance = instance.clone();
+    for new in new {
+        instance.waiting.retain(|waiting| waiting.id != new.id);
+        instance.active.push(new.clone());
+    }
+    Cow::Owned(instance)
+}
+
+/// Asks for the work in an active state instance once more.
+pub(super) fn ask_again(execution: &mut Execution<'_>, state: StateId, cause: EntryCause) {
+    let state_instance = state_instance_of(&execution.instance, state).clone();
+    execution.phase = Phase::Enter(vec![PendingEntry {
+        state_instance,
+        cause,
+    }]);
+}
+
+/// Enters one state that needs no work, or arrives at a join.
+fn enter(execution: &mut Execution<'_>, pending: &Pending) -> Result<(), ExecutionError> {
+    let state_instance = new_state_instance(execution.context, execution.ids, pending);
+    let graph = &execution.context.version.graph;
+    if declared(graph, &pending.name).join.is_join() {
+        fork::arrive(execution, state_instance);
+        return Ok(());
+    }
+    begin_state(execution, state_instance)
+}
+
+/// Enters a state instance by the kind of its state.
+pub(super) fn begin_state(
+    execution: &mut Execution<'_>,
+    state_instance: StateInstance,
+) -> Result<(), ExecutionError> {
+    let graph = &execution.context.version.graph;
+    let declared = declared(graph, &state_instance.name);
+    match &declared.kind {
+        StateKind::Task | StateKind::Service | StateKind::Wait => {
+            execution.phase = Phase::Enter(vec![PendingEntry {
+                state_instance,
+                cause: EntryCause::Entered,
+            }]);
+        }
+        StateKind::Router => {
+            if execution.routers.len() == ROUTERS_MAX {
+                return savepoint::reject(execution, too_many_routers());
             }
-        }
-        self.entering = others;
-        if !asked.is_empty() {
-            self.phase = Phase::Enter(asked);
-        } else if let Some(next) = self.entering.pop_front() {
-            self.enter(&next)?;
-        }
-        Ok(())
-    }
-
-    /// Asks for the work in an active state instance once more.
-    pub(super) fn ask_again(&mut self, state: StateId, cause: EntryCause) {
-        let state_instance = self.state_instance_of(state).clone();
-        self.phase = Phase::Enter(vec![PendingEntry {
-            state_instance,
-            cause,
-        }]);
-    }
-
-    /// Enters one state that needs no work, or arrives at a join.
-    fn enter(&mut self, pending: &Pending) -> Result<(), ExecutionError> {
-        let state_instance = self.state_instance(pending);
-        if self.declared(&pending.name).join.is_join() {
-            self.arrive(state_instance);
-            return Ok(());
-        }
-        self.begin_state(state_instance)
-    }
-
-    /// Enters a state instance by the kind of its state.
-    pub(super) fn begin_state(
-        &mut self,
-        state_instance: StateInstance,
-    ) -> Result<(), ExecutionError> {
-        let declared = self.declared(&state_instance.name);
-        match &declared.kind {
-            StateKind::Task | StateKind::Service | StateKind::Wait => {
-                self.phase = Phase::Enter(vec![PendingEntry {
-                    state_instance,
-                    cause: EntryCause::Entered,
-                }]);
-            }
-            StateKind::Router => {
-                if self.routers.len() == ROUTERS_MAX {
-                    return self.reject(too_many_routers());
-                }
-                self.count_router(&state_instance)?;
-                let way_out = self
-                    .context
-                    .version
-                    .graph
-                    .leaving(&state_instance.name)
-                    .next()
-                    .expect("a router has one transition");
-                let occurrence = Occurrence {
-                    state_instance: state_instance.id.to_string(),
-                    trigger: way_out.trigger.clone(),
-                    source: Source::Entry,
-                    input: Json::empty(),
-                };
-                self.phase = Phase::Transition(
-                    occurrence.into(),
-                    Moving {
-                        state: state_instance.id,
-                        decision: None,
-                    },
-                );
-                self.emit_entered(state_instance);
-            }
-            StateKind::Terminal(outcome) => {
-                self.entering.clear();
-                self.works.clear();
-                self.ready_joins.clear();
-                self.cancel_open_tasks(None);
-                self.emit_entered(state_instance);
-                self.emit(Event::FlowCompleted {
-                    outcome: outcome.clone(),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts a router before it is entered. A flow that leads from router to router without end is faulty.
-    fn count_router(&mut self, state_instance: &StateInstance) -> Result<(), Fault> {
-        // A join follows the routers of all its branches.
-        let before = state_instance.predecessors.iter();
-        let before = before.filter_map(|id| self.routers.get(id)).max();
-        let in_a_row = before.map_or(1, |before| before + 1);
-        if in_a_row > ROUTER_STEPS_MAX {
-            let message = format!("more than {ROUTER_STEPS_MAX} router states in a row");
-            return Err(Fault::new(TRANSITION, message));
-        }
-        self.routers.insert(state_instance.id, in_a_row);
-        Ok(())
-    }
-
-    /// Checks the whole answer of `enter`, then takes it.
-    pub(super) fn entered(
-        &mut self,
-        asked: Vec<PendingEntry>,
-        works: Vec<Work>,
-    ) -> Result<(), Fault> {
-        if works.len() != asked.len() {
-            let message = format!(
-                "the work in {} states was asked for, and the answer has {}",
-                asked.len(),
-                works.len()
+            count_router(&mut execution.routers, &state_instance)?;
+            let way_out = graph
+                .leaving(&state_instance.name)
+                .next()
+                .expect("a router has one transition");
+            let occurrence = Occurrence {
+                state_instance: state_instance.id.to_string(),
+                trigger: way_out.trigger.clone(),
+                source: Source::Entry,
+                input: Json::empty(),
+            };
+            execution.phase = Phase::Transition(
+                occurrence.into(),
+                Moving {
+                    state: state_instance.id,
+                    decision: None,
+                },
             );
-            return Err(Fault::new(ENTER, message));
+            blind::emit_entered(execution, state_instance);
         }
-        for (asked, work) in asked.iter().zip(&works) {
-            let state = &asked.state_instance.name;
-            match (&self.declared(state).kind, work) {
-                (StateKind::Task, Work::Task(assignment)) => self.check(asked, assignment)?,
-                (StateKind::Service, Work::Service(call)) => self.check_call(state, call)?,
-                (StateKind::Wait, Work::Wait(waiting)) => self.check_waiting(state, waiting)?,
-                (kind, _) => {
-                    let kind = kind.name();
-                    let message =
-                        format!("{state} is a {kind} state, and its work is of another kind");
-                    return Err(Fault::new(ENTER, message));
-                }
+        StateKind::Terminal(outcome) => {
+            execution.entering.clear();
+            execution.works.clear();
+            execution.ready_joins.clear();
+            plan::cancel_open_tasks(execution, None);
+            blind::emit_entered(execution, state_instance);
+            execution.emit(Event::FlowCompleted {
+                outcome: outcome.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Counts a router before it is entered. A flow that leads from router to router without end is faulty.
+fn count_router(
+    routers: &mut BTreeMap<StateId, u32>,
+    state_instance: &StateInstance,
+) -> Result<(), Fault> {
+    // A join follows the routers of all its branches.
+    let before = state_instance.predecessors.iter();
+    let before = before.filter_map(|id| routers.get(id)).max();
+    let in_a_row = before.map_or(1, |before| before + 1);
+    if in_a_row > ROUTER_STEPS_MAX {
+        let message = format!("more than {ROUTER_STEPS_MAX} router states in a row");
+        return Err(Fault::new(TRANSITION, message));
+    }
+    routers.insert(state_instance.id, in_a_row);
+    Ok(())
+}
+
+/// Checks the whole answer of `enter`, then takes it.
+pub(super) fn take_answer(
+    execution: &mut Execution<'_>,
+    asked: Vec<PendingEntry>,
+    works: Vec<Work>,
+) -> Result<(), Fault> {
+    if works.len() != asked.len() {
+        let message = format!(
+            "the work in {} states was asked for, and the answer has {}",
+            asked.len(),
+            works.len()
+        );
+        return Err(Fault::new(ENTER, message));
+    }
+    let graph = &execution.context.version.graph;
+    for (asked, work) in asked.iter().zip(&works) {
+        let state = &asked.state_instance.name;
+        match (&declared(graph, state).kind, work) {
+            (StateKind::Task, Work::Task(assignment)) => {
+                assign::check(graph, &execution.instance, asked, assignment)?;
+            }
+            (StateKind::Service, Work::Service(call)) => service::check(graph, state, call)?,
+            (StateKind::Wait, Work::Wait(waiting)) => wait::check(graph, state, waiting)?,
+            (kind, _) => {
+                let kind = kind.name();
+                let message = format!("{state} is a {kind} state, and its work is of another kind");
+                return Err(Fault::new(ENTER, message));
             }
         }
-        self.works.extend(asked.into_iter().zip(works));
-        Ok(())
     }
+    execution.works.extend(asked.into_iter().zip(works));
+    Ok(())
+}
 
-    /// Takes a refusal of `enter`. For overdue work, a refusal is a fault: no caller would see the refusal, and the work
-    /// would stay overdue.
-    pub(super) fn work_refused(
-        &mut self,
-        asked: &[PendingEntry],
-        refusal: Refusal,
-    ) -> Result<(), ExecutionError> {
-        let rejection = fault::rejection(ENTER, refusal)?;
-        let is_overdue = |asked: &&PendingEntry| matches!(asked.cause, EntryCause::Overdue { .. });
-        let Some(overdue) = asked.iter().find(is_overdue) else {
-            return self.reject(rejection);
-        };
-        let Reason { code, message } = rejection.into_reason();
-        let state = &overdue.state_instance.name;
-        let message =
-            format!("the escalation of overdue work in {state} is refused: {message} ({code})");
-        Err(Fault::new(ENTER, fault::bounded(message)).into())
-    }
+/// Takes a refusal of `enter`. For overdue work, a refusal is a fault: no caller would see the refusal, and the work
+/// would stay overdue.
+pub(super) fn work_refused(
+    execution: &mut Execution<'_>,
+    asked: &[PendingEntry],
+    refusal: Refusal,
+) -> Result<(), ExecutionError> {
+    let rejection = fault::rejection(ENTER, refusal)?;
+    let is_overdue = |asked: &&PendingEntry| matches!(asked.cause, EntryCause::Overdue { .. });
+    let Some(overdue) = asked.iter().find(is_overdue) else {
+        return savepoint::reject(execution, rejection);
+    };
+    let Reason { code, message } = rejection.into_reason();
+    let state = &overdue.state_instance.name;
+    let message =
+        format!("the escalation of overdue work in {state} is refused: {message} ({code})");
+    Err(Fault::new(ENTER, fault::bounded(message)).into())
+}
 
-    /// Asks the directory for the managers and calendars that the work names, if any, and begins it.
-    pub(super) fn begin_work(
-        &mut self,
-        asked: PendingEntry,
-        work: Work,
-    ) -> Result<(), ExecutionError> {
-        let lookup = match &work {
-            Work::Task(assignment) => {
-                let mut lookup = super::assign::lookup(assignment);
-                self.ask_for_members(&asked, assignment, &mut lookup);
-                self.ask_for_familiar(assignment, &mut lookup);
-                self.ask_for_candidates(&asked, assignment, &mut lookup);
-                lookup
-            }
-            Work::Service(ServiceCall { deadlines, .. })
-            | Work::Wait(Waiting { deadlines, .. }) => Lookup {
+/// Asks the directory for the managers and calendars that the work names, if any, and begins it.
+pub(super) fn begin_work(
+    execution: &mut Execution<'_>,
+    asked: PendingEntry,
+    work: Work,
+) -> Result<(), ExecutionError> {
+    let lookup = match &work {
+        Work::Task(assignment) => {
+            let (graph, instance) = (&execution.context.version.graph, &execution.instance);
+            let mut lookup = assign::lookup(assignment);
+            members::ask_for_groups(graph, instance, &asked, assignment, &mut lookup);
+            familiar::ask_for_people(instance, assignment, &mut lookup);
+            allocation::ask_for_candidates(graph, instance, &asked, assignment, &mut lookup);
+            lookup
+        }
+        Work::Service(ServiceCall { deadlines, .. }) | Work::Wait(Waiting { deadlines, .. }) => {
+            Lookup {
                 calendars: deadline::calendars(deadlines).cloned().collect(),
                 ..Lookup::default()
-            },
-        };
-        if lookup.is_empty() {
-            return self.work(asked, work, &Findings::default());
+            }
         }
-        self.phase = Phase::Lookup(lookup, LookupPurpose::Work(Box::new(asked), work));
-        Ok(())
+    };
+    if lookup.is_empty() {
+        return start_work(execution, asked, work, &Findings::default());
     }
+    execution.phase = Phase::Lookup(lookup, LookupPurpose::Work(Box::new(asked), work));
+    Ok(())
+}
 
-    /// Begins the work in a state.
-    pub(super) fn work(
-        &mut self,
-        asked: PendingEntry,
-        work: Work,
-        findings: &Findings,
-    ) -> Result<(), ExecutionError> {
-        match work {
-            Work::Task(assignment) => match self.for_members(&asked, assignment, findings) {
+/// Begins the work in a state.
+pub(super) fn start_work(
+    execution: &mut Execution<'_>,
+    asked: PendingEntry,
+    work: Work,
+    findings: &Findings,
+) -> Result<(), ExecutionError> {
+    match work {
+        Work::Task(assignment) => {
+            let (graph, instance) = (&execution.context.version.graph, &execution.instance);
+            match members::expand(graph, instance, &asked, assignment, findings) {
                 Ok(assignment) => match assign::room(&asked, &assignment) {
-                    Ok(()) => self.allocate(asked, assignment, findings),
-                    Err(rejection) => self.reject(rejection),
+                    Ok(()) => allocation::allocate(execution, asked, assignment, findings),
+                    Err(rejection) => savepoint::reject(execution, rejection),
                 },
-                Err(rejection) => self.reject(rejection),
-            },
-            Work::Service(call) => self.enter_service(asked.state_instance, call, findings),
-            Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),
+                Err(rejection) => savepoint::reject(execution, rejection),
+            }
         }
+        Work::Service(call) => service::enter(execution, asked.state_instance, call, findings),
+        Work::Wait(waiting) => wait::enter(execution, asked.state_instance, waiting, findings),
     }
+}
 
-    /// The declared name of a priority.
-    pub(super) fn priority_name(&self, priority: u8) -> Option<String> {
-        let name = self.context.version.graph.priority_name(priority);
-        name.map(str::to_owned)
-    }
+/// The declared name of a priority.
+pub(super) fn priority_name(graph: &Graph, priority: u8) -> Option<String> {
+    let name = graph.priority_name(priority);
+    name.map(str::to_owned)
 }
 
 fn too_many_routers() -> Rejection {

@@ -9,12 +9,12 @@
 use super::assign::LookupPurpose;
 use super::members::ask_for_memberships;
 use super::reassessment::ask_for_owners;
-use super::staffing::{OpenState, Staffing};
-use super::{Execution, Phase};
+use super::staffing::Staffing;
+use super::{Execution, Phase, members, reassessment};
 use crate::event::Event;
 use crate::event::reasons::{FALLBACK, MANAGER, NOBODY_ELIGIBLE, TOO_FEW_ELIGIBLE};
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Candidate, Status};
+use crate::instance::{Candidate, Instance};
 use crate::lookup::{Findings, Lookup};
 
 /// A state instance whose staffing is to be checked.
@@ -53,227 +53,214 @@ impl Fallback {
     }
 }
 
-impl Execution<'_> {
-    /// Queues a staffing check of a state instance.
-    pub(super) fn staffing_check(&mut self, state: StateId, cause: Cause) {
-        match self
+/// Queues a staffing check of a state instance.
+pub(super) fn queue_check(execution: &mut Execution<'_>, state: StateId, cause: Cause) {
+    match execution
+        .staffing_checks
+        .iter_mut()
+        .find(|staffing_check| staffing_check.state == state)
+    {
+        Some(staffing_check) => staffing_check.cause = staffing_check.cause.max(cause),
+        None => execution
             .staffing_checks
-            .iter_mut()
-            .find(|staffing_check| staffing_check.state == state)
-        {
-            Some(staffing_check) => staffing_check.cause = staffing_check.cause.max(cause),
-            None => self
-                .staffing_checks
-                .push_back(StaffingCheck { state, cause }),
+            .push_back(StaffingCheck { state, cause }),
+    }
+}
+
+/// Queues a staffing check of the state instance that the event may have left without eligible people.
+pub(super) fn check_staffing_after(execution: &mut Execution<'_>, event: &Event) {
+    match event {
+        // The new owner may have been the only person left for another task.
+        Event::TaskReleased { state, .. }
+        | Event::TaskReset { state, .. }
+        | Event::TaskReassigned { state, .. }
+        | Event::TaskDelegated { state, .. }
+        | Event::TaskResolved { state, .. }
+        | Event::StateReassigned { state, .. }
+        | Event::StateContinued { state, .. } => queue_check(execution, *state, Cause::Changed),
+        Event::TaskClaimed { state, .. } if is_unassignable(&execution.instance, *state) => {
+            queue_check(execution, *state, Cause::Changed);
+        }
+        // There were no checks while the instance was suspended.
+        Event::FlowResumed {} => check_all_staffing(execution),
+        _ => {}
+    }
+}
+
+/// Queues staffing checks of all active state instances.
+pub(super) fn check_all_staffing(execution: &mut Execution<'_>) {
+    let active: Vec<_> = execution
+        .instance
+        .active
+        .iter()
+        .map(|state_instance| state_instance.id)
+        .collect();
+    for state in active {
+        queue_check(execution, state, Cause::Reassessed);
+    }
+}
+
+/// Runs a check. It ends at once if it needs nothing from the directory.
+pub(super) fn review(execution: &mut Execution<'_>, staffing_check: StaffingCheck) {
+    let Some(open_state) = execution.open_state(staffing_check.state) else {
+        return;
+    };
+    let mut lookup = open_state.lookup();
+    if staffing_check.cause >= Cause::Reassessed {
+        ask_for_owners(open_state, &mut lookup);
+        ask_for_memberships(open_state, &mut lookup);
+    } else {
+        let staffing = Staffing::of(open_state, &Findings::default());
+        let is_settled = staffing_check.cause == Cause::Changed || staffing.nobody.is_empty();
+        if staffing.suffices() && is_settled {
+            lookup = Lookup::default();
         }
     }
-
-    /// Queues a staffing check of the state instance that the event may have left without eligible people.
-    pub(super) fn check_staffing_after(&mut self, event: &Event) {
-        match event {
-            // The new owner may have been the only person left for another task.
-            Event::TaskReleased { state, .. }
-            | Event::TaskReset { state, .. }
-            | Event::TaskReassigned { state, .. }
-            | Event::TaskDelegated { state, .. }
-            | Event::TaskResolved { state, .. }
-            | Event::StateReassigned { state, .. }
-            | Event::StateContinued { state, .. } => self.staffing_check(*state, Cause::Changed),
-            Event::TaskClaimed { state, .. } if self.is_unassignable(*state) => {
-                self.staffing_check(*state, Cause::Changed);
-            }
-            // There were no checks while the instance was suspended.
-            Event::FlowResumed {} => self.check_all_staffing(),
-            _ => {}
-        }
+    if lookup.is_empty() {
+        reviewed(execution, staffing_check, Findings::default());
+    } else {
+        execution.phase = Phase::Lookup(lookup, LookupPurpose::Staffing(staffing_check));
     }
+}
 
-    /// Queues staffing checks of all active state instances.
-    pub(super) fn check_all_staffing(&mut self) {
-        let active: Vec<_> = self
-            .instance
-            .active
-            .iter()
-            .map(|state_instance| state_instance.id)
-            .collect();
-        for state in active {
-            self.staffing_check(state, Cause::Reassessed);
-        }
+/// Takes the directory's answer about the candidates.
+pub(super) fn reviewed(
+    execution: &mut Execution<'_>,
+    staffing_check: StaffingCheck,
+    findings: Findings,
+) {
+    if staffing_check.cause >= Cause::Reassessed {
+        reassessment::release_lost(execution, staffing_check.state, &findings);
+        members::take_from_former(execution, staffing_check.state, &findings);
     }
+    let Some(open_state) = execution.open_state(staffing_check.state) else {
+        return;
+    };
+    if open_state.own_work || Staffing::of(open_state, &findings).suffices() {
+        return conclude(execution, staffing_check, &findings);
+    }
+    let lookup = Lookup {
+        managers_of: [execution.instance.initiator.clone()].into(),
+        groups: open_state.state_instance.fallback.iter().cloned().collect(),
+        members_max: open_state.members_max(),
+        ..Lookup::default()
+    };
+    execution.phase = Phase::Lookup(lookup, LookupPurpose::Fallback(staffing_check, findings));
+}
 
-    /// Runs a check. It ends at once if it needs nothing from the directory.
-    pub(super) fn review(&mut self, staffing_check: StaffingCheck) {
-        let Some(open_state) = self.open_state(staffing_check.state) else {
+/// Uses the fallbacks, one after the other, until the staffing is sufficient.
+pub(super) fn use_fallbacks(
+    execution: &mut Execution<'_>,
+    staffing_check: StaffingCheck,
+    mut known: Findings,
+    findings: &Findings,
+) {
+    for (group, members) in &findings.members {
+        known.members.insert(group.clone(), members.clone());
+    }
+    for fallback in [Fallback::Manager, Fallback::Fallback] {
+        let Some(open_state) = execution.open_state(staffing_check.state) else {
             return;
         };
-        let mut lookup = open_state.lookup();
-        if staffing_check.cause >= Cause::Reassessed {
-            ask_for_owners(open_state, &mut lookup);
-            ask_for_memberships(open_state, &mut lookup);
-        } else {
-            let staffing = Staffing::of(open_state, &Findings::default());
-            let is_settled = staffing_check.cause == Cause::Changed || staffing.nobody.is_empty();
-            if staffing.suffices() && is_settled {
-                lookup = Lookup::default();
+        let staffing = Staffing::of(open_state, &known);
+        if staffing.suffices() {
+            break;
+        }
+        let next = match fallback {
+            Fallback::Manager => {
+                let manager = findings.managers.get(&open_state.instance.initiator);
+                let manager =
+                    manager.filter(|id| !open_state.excluded_people().contains(id.as_str()));
+                manager.cloned().map(Candidate::User)
             }
-        }
-        if lookup.is_empty() {
-            self.reviewed(staffing_check, Findings::default());
-        } else {
-            self.phase = Phase::Lookup(lookup, LookupPurpose::Staffing(staffing_check));
-        }
-    }
-
-    /// Takes the directory's answer about the candidates.
-    pub(super) fn reviewed(&mut self, staffing_check: StaffingCheck, findings: Findings) {
-        if staffing_check.cause >= Cause::Reassessed {
-            self.release_lost(staffing_check.state, &findings);
-            self.take_from_former_members(staffing_check.state, &findings);
-        }
-        let Some(open_state) = self.open_state(staffing_check.state) else {
-            return;
+            Fallback::Fallback => open_state
+                .state_instance
+                .fallback
+                .clone()
+                .map(Candidate::Group),
         };
-        if open_state.own_work || Staffing::of(open_state, &findings).suffices() {
-            return self.conclude(staffing_check, &findings);
+        if let Some(principal) = next {
+            reroute(
+                execution,
+                staffing_check.state,
+                fallback,
+                &staffing.unstaffed,
+                &principal,
+            );
         }
-        let lookup = Lookup {
-            managers_of: [self.instance.initiator.clone()].into(),
-            groups: open_state.state_instance.fallback.iter().cloned().collect(),
-            members_max: open_state.members_max(),
-            ..Lookup::default()
-        };
-        self.phase = Phase::Lookup(lookup, LookupPurpose::Fallback(staffing_check, findings));
     }
+    conclude(execution, staffing_check, &known);
+}
 
-    /// Uses the fallbacks, one after the other, until the staffing is sufficient.
-    pub(super) fn use_fallbacks(
-        &mut self,
-        staffing_check: StaffingCheck,
-        mut known: Findings,
-        findings: &Findings,
-    ) {
-        for (group, members) in &findings.members {
-            known.members.insert(group.clone(), members.clone());
+fn reroute(
+    execution: &mut Execution<'_>,
+    state: StateId,
+    fallback: Fallback,
+    tasks: &[TaskId],
+    to: &Candidate,
+) {
+    for task in tasks {
+        let known = execution.instance.task(*task).expect("an open task");
+        if known.candidates.contains(to) {
+            continue;
         }
-        for fallback in [Fallback::Manager, Fallback::Fallback] {
-            let Some(open_state) = self.open_state(staffing_check.state) else {
-                return;
-            };
-            let staffing = Staffing::of(open_state, &known);
-            if staffing.suffices() {
-                break;
-            }
-            let next = match fallback {
-                Fallback::Manager => {
-                    let manager = findings.managers.get(&open_state.instance.initiator);
-                    let manager =
-                        manager.filter(|id| !open_state.excluded_people().contains(id.as_str()));
-                    manager.cloned().map(Candidate::User)
-                }
-                Fallback::Fallback => open_state
-                    .state_instance
-                    .fallback
-                    .clone()
-                    .map(Candidate::Group),
-            };
-            if let Some(principal) = next {
-                self.reroute(
-                    staffing_check.state,
-                    fallback,
-                    &staffing.unstaffed,
-                    &principal,
-                );
-            }
-        }
-        self.conclude(staffing_check, &known);
+        let previous = known.candidates.clone();
+        let mut candidates = previous.clone();
+        candidates.push(to.clone());
+        // This event records the escalation. The event of the changed candidates follows.
+        execution.emit(Event::TaskEscalated {
+            state,
+            task: Some(*task),
+            reason: TOO_FEW_ELIGIBLE.to_owned(),
+            from: previous.clone(),
+            to: candidates.clone(),
+            due_at: None,
+            count: None,
+        });
+        execution.emit(Event::TaskRerouted {
+            task: *task,
+            state,
+            step: fallback.name().to_owned(),
+            candidates,
+            previous,
+        });
     }
+}
 
-    fn reroute(&mut self, state: StateId, fallback: Fallback, tasks: &[TaskId], to: &Candidate) {
-        for task in tasks {
-            let known = self.instance.task(*task).expect("an open task");
-            if known.candidates.contains(to) {
-                continue;
-            }
-            let previous = known.candidates.clone();
-            let mut candidates = previous.clone();
-            candidates.push(to.clone());
-            // This event records the escalation. The event of the changed candidates follows.
-            self.emit(Event::TaskEscalated {
+/// Emits the result of the check, if it has changed.
+fn conclude(execution: &mut Execution<'_>, staffing_check: StaffingCheck, findings: &Findings) {
+    let state = staffing_check.state;
+    let Some(open_state) = execution.open_state(state) else {
+        return;
+    };
+    let staffing = Staffing::of(open_state, findings);
+    let name = open_state.state_instance.name.clone();
+    let was_marked = is_unassignable(&execution.instance, state);
+    match (staffing.suffices(), was_marked) {
+        (true, true) => execution.emit(Event::StateAssignable { state, name }),
+        (false, false) => execution.emit(Event::StateUnassignable { state, name }),
+        _ => {}
+    }
+    let is_new = matches!(staffing_check.cause, Cause::Assigned | Cause::Replaced);
+    if staffing.suffices() && is_new {
+        // A quorum must not wait for these tasks.
+        for task in staffing.nobody {
+            execution.emit(Event::TaskCancelled {
+                task,
                 state,
-                task: Some(*task),
-                reason: TOO_FEW_ELIGIBLE.to_owned(),
-                from: previous.clone(),
-                to: candidates.clone(),
-                due_at: None,
-                count: None,
-            });
-            self.emit(Event::TaskRerouted {
-                task: *task,
-                state,
-                step: fallback.name().to_owned(),
-                candidates,
-                previous,
+                reason: Some(NOBODY_ELIGIBLE.to_owned()),
             });
         }
     }
+    execution
+        .staffing_checks
+        .retain(|other| other.state != state);
+}
 
-    /// Emits the result of the check, if it has changed.
-    fn conclude(&mut self, staffing_check: StaffingCheck, findings: &Findings) {
-        let state = staffing_check.state;
-        let Some(open_state) = self.open_state(state) else {
-            return;
-        };
-        let staffing = Staffing::of(open_state, findings);
-        let name = open_state.state_instance.name.clone();
-        match (staffing.suffices(), self.is_unassignable(state)) {
-            (true, true) => self.emit(Event::StateAssignable { state, name }),
-            (false, false) => self.emit(Event::StateUnassignable { state, name }),
-            _ => {}
-        }
-        let is_new = matches!(staffing_check.cause, Cause::Assigned | Cause::Replaced);
-        if staffing.suffices() && is_new {
-            // A quorum must not wait for these tasks.
-            for task in staffing.nobody {
-                self.emit(Event::TaskCancelled {
-                    task,
-                    state,
-                    reason: Some(NOBODY_ELIGIBLE.to_owned()),
-                });
-            }
-        }
-        self.staffing_checks.retain(|other| other.state != state);
-    }
-
-    /// The state instance, if it has open tasks and the instance runs.
-    pub(super) fn open_state(&self, state: StateId) -> Option<OpenState<'_>> {
-        // A migration checks suspended instances, too.
-        if self.instance.status != Status::Running && self.migration.is_none() {
-            return None;
-        }
-        let state_instance = self
-            .instance
-            .active
-            .iter()
-            .find(|state_instance| state_instance.id == state)?;
-        let open_state = OpenState {
-            instance: &self.instance,
-            state_instance,
-            own_work: self.is_own_work(&state_instance.name),
-        };
-        open_state.open().next().is_some().then_some(open_state)
-    }
-
-    pub(super) fn is_own_work(&self, state: &str) -> bool {
-        let declared = self.context.version.graph.state(state);
-        declared.is_some_and(|declared| declared.own_work)
-    }
-
-    fn is_unassignable(&self, state: StateId) -> bool {
-        let state_instance = self
-            .instance
-            .active
-            .iter()
-            .find(|state_instance| state_instance.id == state);
-        state_instance.is_some_and(|state_instance| state_instance.unassignable_since.is_some())
-    }
+fn is_unassignable(instance: &Instance, state: StateId) -> bool {
+    let state_instance = instance
+        .active
+        .iter()
+        .find(|state_instance| state_instance.id == state);
+    state_instance.is_some_and(|state_instance| state_instance.unassignable_since.is_some())
 }

@@ -6,15 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Execution;
 use super::assign::{OFFERS_MAX, TASKS_MAX, kept};
 use super::enter::PendingEntry;
 use super::staffing::{MEMBERS_MAX, OpenState};
+use super::{Execution, separate, state_instance_of};
 use crate::answer::{Assignment, Offer, Principal};
 use crate::event::Event;
 use crate::event::reasons::LEFT_GROUP;
+use crate::graph::Graph;
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Candidate, StateInstance, Task, TaskStatus};
+use crate::instance::{Candidate, Instance, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
@@ -51,174 +52,181 @@ pub(super) fn ask_for_memberships(open_state: OpenState<'_>, lookup: &mut Lookup
     lookup.memberships_of.extend(people);
 }
 
-impl Execution<'_> {
-    /// Adds the groups whose members get a task each to the question to the directory.
-    pub(super) fn ask_for_members(
-        &self,
-        asked: &PendingEntry,
-        assignment: &Assignment,
-        lookup: &mut Lookup,
-    ) {
-        let groups = assignment.offers.iter();
-        let groups = groups.filter_map(|offer| offer.each_member.clone());
-        lookup.groups.extend(groups);
-        if lookup.groups.is_empty() {
-            return;
-        }
-        // As many as there may be tasks, and one more, even if all people without a task are members.
-        let people = OFFERS_MAX + 1 + self.without_task(asked, assignment).len();
-        lookup.members_max = u32::try_from(people.min(MEMBERS_MAX)).expect("a small number");
+/// Adds the groups whose members get a task each to the question to the directory.
+pub(super) fn ask_for_groups(
+    graph: &Graph,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+    lookup: &mut Lookup,
+) {
+    let groups = assignment.offers.iter();
+    let groups = groups.filter_map(|offer| offer.each_member.clone());
+    lookup.groups.extend(groups);
+    if lookup.groups.is_empty() {
+        return;
     }
+    // As many as there may be tasks, and one more, even if all people without a task are members.
+    let people = OFFERS_MAX + 1 + without_task(graph, instance, asked, assignment).len();
+    lookup.members_max = u32::try_from(people.min(MEMBERS_MAX)).expect("a small number");
+}
 
-    /// Replaces each offer for the members of a group by an offer for each of them. If they are fewer than the decisions that are
-    /// needed, the offers that are missing have no candidates.
-    pub(super) fn for_members(
-        &self,
-        asked: &PendingEntry,
-        assignment: Assignment,
-        findings: &Findings,
-    ) -> Result<Assignment, Rejection> {
-        let Some(first) = assignment
-            .offers
-            .iter()
-            .find(|offer| offer.each_member.is_some())
-        else {
-            return Ok(assignment);
+/// Replaces each offer for the members of a group by an offer for each of them. If they are fewer than the decisions that are
+/// needed, the offers that are missing have no candidates.
+pub(super) fn expand(
+    graph: &Graph,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: Assignment,
+    findings: &Findings,
+) -> Result<Assignment, Rejection> {
+    let Some(first) = assignment
+        .offers
+        .iter()
+        .find(|offer| offer.each_member.is_some())
+    else {
+        return Ok(assignment);
+    };
+    let missing = Offer {
+        each_member: None,
+        ..first.clone()
+    };
+    let without_task = without_task(graph, instance, asked, &assignment);
+    let PendingEntry {
+        state_instance,
+        cause,
+    } = asked;
+    let offers_max = OFFERS_MAX.min(TASKS_MAX.saturating_sub(state_instance.tasks.len()));
+    let mut offers = Vec::new();
+    for offer in &assignment.offers {
+        let Some(group) = &offer.each_member else {
+            offers.push(offer.clone());
+            continue;
         };
-        let missing = Offer {
+        let members = findings.members.get(group).map_or(&[][..], Vec::as_slice);
+        let theirs = members.iter();
+        let theirs = theirs.filter(|person| !without_task.contains(person.as_str()));
+        offers.extend(theirs.map(|person| Offer {
             each_member: None,
-            ..first.clone()
-        };
-        let without_task = self.without_task(asked, &assignment);
-        let PendingEntry {
-            state_instance,
-            cause,
-        } = asked;
-        let offers_max = OFFERS_MAX.min(TASKS_MAX.saturating_sub(state_instance.tasks.len()));
-        let mut offers = Vec::new();
-        for offer in &assignment.offers {
-            let Some(group) = &offer.each_member else {
-                offers.push(offer.clone());
-                continue;
-            };
-            let members = findings.members.get(group).map_or(&[][..], Vec::as_slice);
-            let theirs = members.iter();
-            let theirs = theirs.filter(|person| !without_task.contains(person.as_str()));
-            offers.extend(theirs.map(|person| Offer {
-                each_member: None,
-                candidates: vec![Principal::Member {
-                    person: person.clone(),
-                    group: group.clone(),
-                }],
-                ..offer.clone()
-            }));
-            if offers.len() > offers_max || members.len() >= MEMBERS_MAX {
-                return Err(too_many(state_instance, group, offers_max));
-            }
+            candidates: vec![Principal::Member {
+                person: person.clone(),
+                group: group.clone(),
+            }],
+            ..offer.clone()
+        }));
+        if offers.len() > offers_max || members.len() >= MEMBERS_MAX {
+            return Err(too_many(state_instance, group, offers_max));
         }
-        let needed = usize::try_from(assignment.needed).unwrap_or(usize::MAX);
-        let needed = needed.clamp(1, OFFERS_MAX);
-        let kept = kept(state_instance, cause);
-        while offers.len() + kept < needed {
-            offers.push(missing.clone());
+    }
+    let needed = usize::try_from(assignment.needed).unwrap_or(usize::MAX);
+    let needed = needed.clamp(1, OFFERS_MAX);
+    let kept = kept(state_instance, cause);
+    while offers.len() + kept < needed {
+        offers.push(missing.clone());
+    }
+    Ok(Assignment {
+        offers,
+        ..assignment
+    })
+}
+
+/// The people who get no task as members: they must not decide, have decided, or keep a task.
+fn without_task(
+    graph: &Graph,
+    instance: &Instance,
+    asked: &PendingEntry,
+    assignment: &Assignment,
+) -> BTreeSet<String> {
+    let PendingEntry {
+        state_instance,
+        cause,
+    } = asked;
+    let keeps = |task: &&Task| match cause {
+        EntryCause::Overdue {
+            task: Some(overdue),
+            ..
+        } => task.status.is_open() && task.id != *overdue,
+        _ => false,
+    };
+    let kept = state_instance.tasks.iter().filter(keeps);
+    let kept = kept.flat_map(|task| among(&task.candidates).map(|(person, _)| person));
+    let mut without = must_not_decide(graph, instance, state_instance, assignment);
+    without.extend(kept.map(str::to_owned));
+    without
+}
+
+/// The people who must not decide in the state instance under this assignment, which is not the initiator's own work.
+pub(super) fn must_not_decide(
+    graph: &Graph,
+    instance: &Instance,
+    state_instance: &StateInstance,
+    assignment: &Assignment,
+) -> BTreeSet<String> {
+    let requesters = instance.requesters.iter().cloned();
+    let exclude = assignment.exclude.clone();
+    let excluded = separate::all_excluded(graph, instance, &state_instance.name, exclude);
+    let decided = state_instance.tasks.iter().flat_map(Task::deciders);
+    requesters
+        .chain(excluded)
+        .chain(decided.map(str::to_owned))
+        .collect()
+}
+
+/// Takes the open tasks of a state instance from candidates who have left the group.
+pub(super) fn take_from_former(execution: &mut Execution<'_>, state: StateId, findings: &Findings) {
+    let Some(open_state) = execution.open_state(state) else {
+        return;
+    };
+    let has_left = |candidate: &Candidate| match candidate {
+        Candidate::Member { person, group } => {
+            let groups = findings.groups.get(person);
+            !groups.is_some_and(|groups| groups.contains(group))
         }
-        Ok(Assignment {
-            offers,
-            ..assignment
+        Candidate::User(_) | Candidate::Group(_) => false,
+    };
+    let concerned = open_state.open();
+    let concerned = concerned.filter(|task| task.candidates.iter().any(has_left));
+    let concerned: Vec<(TaskId, bool, Vec<Candidate>)> = concerned
+        .map(|task| {
+            let others = task.candidates.iter();
+            let others = others.filter(|candidate| !has_left(candidate)).cloned();
+            let is_owned = task.status != TaskStatus::Pending;
+            (task.id, is_owned, others.collect())
         })
-    }
-
-    /// The people who get no task as members: they must not decide, have decided, or keep a task.
-    fn without_task(&self, asked: &PendingEntry, assignment: &Assignment) -> BTreeSet<String> {
-        let PendingEntry {
-            state_instance,
-            cause,
-        } = asked;
-        let keeps = |task: &&Task| match cause {
-            EntryCause::Overdue {
-                task: Some(overdue),
-                ..
-            } => task.status.is_open() && task.id != *overdue,
-            _ => false,
-        };
-        let kept = state_instance.tasks.iter().filter(keeps);
-        let kept = kept.flat_map(|task| among(&task.candidates).map(|(person, _)| person));
-        let mut without = self.must_not_decide(state_instance, assignment);
-        without.extend(kept.map(str::to_owned));
-        without
-    }
-
-    /// The people who must not decide in the state instance under this assignment, which is not the initiator's own work.
-    pub(super) fn must_not_decide(
-        &self,
-        state_instance: &StateInstance,
-        assignment: &Assignment,
-    ) -> BTreeSet<String> {
-        let requesters = self.instance.requesters.iter().cloned();
-        let excluded = self.all_excluded(&state_instance.name, assignment.exclude.clone());
-        let decided = state_instance.tasks.iter().flat_map(Task::deciders);
-        requesters
-            .chain(excluded)
-            .chain(decided.map(str::to_owned))
-            .collect()
-    }
-
-    /// Takes the open tasks of a state instance from candidates who have left the group.
-    pub(super) fn take_from_former_members(&mut self, state: StateId, findings: &Findings) {
-        let Some(open_state) = self.open_state(state) else {
-            return;
-        };
-        let has_left = |candidate: &Candidate| match candidate {
-            Candidate::Member { person, group } => {
-                let groups = findings.groups.get(person);
-                !groups.is_some_and(|groups| groups.contains(group))
+        .collect();
+    for (task, is_owned, candidates) in concerned {
+        let known = execution.instance.task(task).expect("an open task");
+        let previous = known.candidates.clone();
+        let spares = || can_spare_task(state_instance_of(&execution.instance, state));
+        let is_withdrawn = candidates.is_empty() && !is_owned && spares();
+        execution.emit(if is_withdrawn {
+            Event::TaskCancelled {
+                task,
+                state,
+                reason: Some(LEFT_GROUP.to_owned()),
             }
-            Candidate::User(_) | Candidate::Group(_) => false,
-        };
-        let concerned = open_state.open();
-        let concerned = concerned.filter(|task| task.candidates.iter().any(has_left));
-        let concerned: Vec<(TaskId, bool, Vec<Candidate>)> = concerned
-            .map(|task| {
-                let others = task.candidates.iter();
-                let others = others.filter(|candidate| !has_left(candidate)).cloned();
-                let is_owned = task.status != TaskStatus::Pending;
-                (task.id, is_owned, others.collect())
-            })
-            .collect();
-        for (task, is_owned, candidates) in concerned {
-            let known = self.instance.task(task).expect("an open task");
-            let previous = known.candidates.clone();
-            let is_withdrawn = candidates.is_empty() && !is_owned && self.can_spare_task(state);
-            self.emit(if is_withdrawn {
-                Event::TaskCancelled {
-                    task,
-                    state,
-                    reason: Some(LEFT_GROUP.to_owned()),
-                }
-            } else {
-                Event::TaskRerouted {
-                    task,
-                    state,
-                    step: LEFT_GROUP.to_owned(),
-                    candidates,
-                    previous,
-                }
-            });
-        }
+        } else {
+            Event::TaskRerouted {
+                task,
+                state,
+                step: LEFT_GROUP.to_owned(),
+                candidates,
+                previous,
+            }
+        });
     }
+}
 
-    /// Whether the state instance can do without one of its open tasks: another one is open, and as many decisions as it then
-    /// needs can still be made.
-    fn can_spare_task(&self, state: StateId) -> bool {
-        let state_instance = self.state_instance_of(state);
-        let tasks = state_instance.tasks.iter();
-        let open = tasks.clone().filter(|task| task.status.is_open()).count();
-        let decided = tasks.filter(|task| task.decision().is_some()).count();
-        let left = (decided + open).saturating_sub(1);
-        let share = state_instance.share;
-        let needed = share.map_or(state_instance.needed, |share| share.of(left));
-        open > 1 && left >= usize::try_from(needed).unwrap_or(usize::MAX)
-    }
+/// Whether the state instance can do without one of its open tasks: another one is open, and as many decisions as it then
+/// needs can still be made.
+fn can_spare_task(state_instance: &StateInstance) -> bool {
+    let tasks = state_instance.tasks.iter();
+    let open = tasks.clone().filter(|task| task.status.is_open()).count();
+    let decided = tasks.filter(|task| task.decision().is_some()).count();
+    let left = (decided + open).saturating_sub(1);
+    let share = state_instance.share;
+    let needed = share.map_or(state_instance.needed, |share| share.of(left));
+    open > 1 && left >= usize::try_from(needed).unwrap_or(usize::MAX)
 }
 
 fn too_many(state_instance: &StateInstance, group: &str, tasks_max: usize) -> Rejection {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::enter::PendingEntry;
 use super::next::may_be_moved;
-use super::{Execution, operation, rules};
+use super::{Execution, declared, operation, plan, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
 use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
@@ -28,42 +28,44 @@ pub(super) struct Migration {
     assignable: BTreeSet<StateId>,
 }
 
-impl Execution<'_> {
-    /// Migrates to the version of this execution, if the instance fits it.
-    pub(super) fn migrate(&mut self, states: &BTreeMap<String, String>) -> Result<(), Rejection> {
-        operation::not_ended(&self.instance)?;
-        let previous = self.context.previous;
-        let previous = previous.expect("a migration comes with the version that is left");
-        let target = self.context.version;
-        let violations = migration_violations(&self.instance, previous, target, states);
-        if !violations.is_empty() {
-            return Err(Rejection::Invalid(violations));
-        }
-        let renamed = states.iter().filter(|(old, new)| old != new);
-        let renamed = renamed.map(|(old, new)| (old.clone(), new.clone()));
-        self.emit(Event::FlowMigrated {
-            previous: self.instance.definition.clone(),
-            definition: target.reference.clone(),
-            states: renamed.collect(),
-            sole: target.graph.sole_per_entity,
-            observers: target.graph.observers.clone(),
-        });
-        self.retitle();
-        let state_instances = self.instance.active.iter();
-        let worked = state_instances
-            .filter(|state_instance| self.declared(&state_instance.name).kind == StateKind::Task);
-        let assignable = worked
-            .clone()
-            .filter(|state_instance| state_instance.unassignable_since.is_none());
-        self.migration = Some(Migration {
-            pending: worked
-                .clone()
-                .map(|state_instance| state_instance.id)
-                .collect(),
-            assignable: assignable.map(|state_instance| state_instance.id).collect(),
-        });
-        Ok(())
+/// Migrates to the version of this execution, if the instance fits it.
+pub(super) fn begin(
+    execution: &mut Execution<'_>,
+    states: &BTreeMap<String, String>,
+) -> Result<(), Rejection> {
+    operation::not_ended(&execution.instance)?;
+    let previous = execution.context.previous;
+    let previous = previous.expect("a migration comes with the version that is left");
+    let target = execution.context.version;
+    let violations = migration_violations(&execution.instance, previous, target, states);
+    if !violations.is_empty() {
+        return Err(Rejection::Invalid(violations));
     }
+    let renamed = states.iter().filter(|(old, new)| old != new);
+    let renamed = renamed.map(|(old, new)| (old.clone(), new.clone()));
+    execution.emit(Event::FlowMigrated {
+        previous: execution.instance.definition.clone(),
+        definition: target.reference.clone(),
+        states: renamed.collect(),
+        sole: target.graph.sole_per_entity,
+        observers: target.graph.observers.clone(),
+    });
+    plan::retitle(execution);
+    let state_instances = execution.instance.active.iter();
+    let worked = state_instances.filter(|state_instance| {
+        declared(&target.graph, &state_instance.name).kind == StateKind::Task
+    });
+    let assignable = worked
+        .clone()
+        .filter(|state_instance| state_instance.unassignable_since.is_none());
+    execution.migration = Some(Migration {
+        pending: worked
+            .clone()
+            .map(|state_instance| state_instance.id)
+            .collect(),
+        assignable: assignable.map(|state_instance| state_instance.id).collect(),
+    });
+    Ok(())
 }
 
 impl Migration {

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use super::assign::LookupPurpose;
 use super::eligibility::Workplace;
 use super::rules::task_not_suspended;
-use super::{Execution, ExecutionError, Phase};
+use super::{Execution, ExecutionError, Phase, deadline, rules};
 use crate::answer::Violation;
 use crate::event::Event;
 use crate::event::reasons::{BY_OPERATOR, BY_SUBSTITUTE};
 use crate::ids::{StateId, TaskId};
-use crate::instance::Ownership;
+use crate::instance::{Instance, Ownership};
 use crate::lookup::{Findings, Lookup};
 use crate::rejection::Rejection;
 
@@ -28,176 +28,185 @@ pub(super) struct OwnerChange {
     then: Event,
 }
 
-impl Execution<'_> {
-    /// A claim of the actor's own task changes nothing, so a claim may be repeated.
-    pub(super) fn claim(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (_, task) = self.place(id)?;
-        if task.owner() == Some(self.context.actor.id.as_str()) {
-            return Ok(());
-        }
-        let claimed = self.claimed(id)?;
-        self.change_owner(None, claimed)
+/// A claim of the actor's own task changes nothing, so a claim may be repeated.
+pub(super) fn claim(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    if task.owner() == Some(execution.context.actor.id.as_str()) {
+        return Ok(());
     }
+    let claimed = rules::claimed(place, task)?;
+    change_owner(execution, None, claimed)
+}
 
-    /// The owner, a substitute of the owner or an operator releases the task.
-    pub(super) fn release(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (place, task) = self.place(id)?;
-        let (state, actor) = (place.state_instance.id, self.context.actor);
-        let (owner, reason) = match (place.owned(task, "release"), task.owner()) {
-            (Ok((owner, _)), _) if owner == actor.id => (owner, None),
-            (Ok((owner, _)), _) => (owner, Some(BY_SUBSTITUTE)),
-            (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some(BY_OPERATOR)),
-            (Err(refusal), _) => return Err(refusal.into()),
-        };
-        task_not_suspended(&self.instance, task)?;
-        let event = Event::released(id, state, owner.to_owned(), reason, false);
-        self.emit(event);
-        Ok(())
+/// The owner, a substitute of the owner or an operator releases the task.
+pub(super) fn release(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (state, actor) = (place.state_instance.id, execution.context.actor);
+    let (owner, reason) = match (place.owned(task, "release"), task.owner()) {
+        (Ok((owner, _)), _) if owner == actor.id => (owner, None),
+        (Ok((owner, _)), _) => (owner, Some(BY_SUBSTITUTE)),
+        (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some(BY_OPERATOR)),
+        (Err(refusal), _) => return Err(refusal.into()),
+    };
+    task_not_suspended(&execution.instance, task)?;
+    let event = Event::released(id, state, owner.to_owned(), reason, false);
+    execution.emit(event);
+    Ok(())
+}
+
+pub(super) fn delegate(
+    execution: &mut Execution<'_>,
+    id: TaskId,
+    to: &str,
+    reason: &str,
+) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    place.acting_for(task, "delegate")?;
+    let (owner, ownership) = place.owned(task, "delegate")?;
+    task_not_suspended(&execution.instance, task)?;
+    if place.is_own_work() {
+        return Err(own_work(place).into());
     }
-
-    pub(super) fn delegate(
-        &mut self,
-        id: TaskId,
-        to: &str,
-        reason: &str,
-    ) -> Result<(), ExecutionError> {
-        let (place, task) = self.place(id)?;
-        place.acting_for(task, "delegate")?;
-        let (owner, ownership) = place.owned(task, "delegate")?;
-        task_not_suspended(&self.instance, task)?;
-        if place.is_own_work() {
-            return Err(own_work(place).into());
-        }
-        if ownership.delegations.len() >= DELEGATIONS_MAX {
-            let message = format!("a task is delegated at most {DELEGATIONS_MAX} times");
-            return Err(Rejection::not_now("delegations_exhausted", message).into());
-        }
-        check_stated(Some(to), reason)?;
-        not_in_a_circle(to, &self.context.actor.id, owner, ownership)?;
-        place.not_excluded(to)?;
-        let event = Event::TaskDelegated {
-            task: id,
-            state: place.state_instance.id,
-            from: owner.to_owned(),
-            to: to.to_owned(),
-            reason: reason.to_owned(),
-        };
-        self.change_owner(Some(to), event)
+    if ownership.delegations.len() >= DELEGATIONS_MAX {
+        let message = format!("a task is delegated at most {DELEGATIONS_MAX} times");
+        return Err(Rejection::not_now("delegations_exhausted", message).into());
     }
+    check_stated(Some(to), reason)?;
+    not_in_a_circle(to, &execution.context.actor.id, owner, ownership)?;
+    place.not_excluded(to)?;
+    let event = Event::TaskDelegated {
+        task: id,
+        state: place.state_instance.id,
+        from: owner.to_owned(),
+        to: to.to_owned(),
+        reason: reason.to_owned(),
+    };
+    change_owner(execution, Some(to), event)
+}
 
-    /// Gives the task back to the person who delegated it.
-    pub(super) fn resolve(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (place, task) = self.place(id)?;
-        let (owner, ownership) = place.owned(task, "resolve")?;
-        task_not_suspended(&self.instance, task)?;
-        let Some(link) = ownership.delegations.last() else {
-            let message = format!("nobody delegated this task to {owner}");
-            return Err(Rejection::not_now("not_delegated", message).into());
-        };
-        let event = Event::TaskResolved {
-            task: id,
-            state: place.state_instance.id,
-            from: owner.to_owned(),
-            to: link.from.clone(),
-        };
-        self.emit(event);
-        Ok(())
+/// Gives the task back to the person who delegated it.
+pub(super) fn resolve(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (owner, ownership) = place.owned(task, "resolve")?;
+    task_not_suspended(&execution.instance, task)?;
+    let Some(link) = ownership.delegations.last() else {
+        let message = format!("nobody delegated this task to {owner}");
+        return Err(Rejection::not_now("not_delegated", message).into());
+    };
+    let event = Event::TaskResolved {
+        task: id,
+        state: place.state_instance.id,
+        from: owner.to_owned(),
+        to: link.from.clone(),
+    };
+    execution.emit(event);
+    Ok(())
+}
+
+pub(super) fn reassign(
+    execution: &mut Execution<'_>,
+    id: TaskId,
+    to: &str,
+    reason: &str,
+) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let initiator = &execution.instance.initiator;
+    let theirs = task.owner() == Some(initiator);
+    if place.is_own_work() && theirs {
+        return Err(own_work(place).into());
     }
-
-    pub(super) fn reassign(
-        &mut self,
-        id: TaskId,
-        to: &str,
-        reason: &str,
-    ) -> Result<(), ExecutionError> {
-        let (place, task) = self.place(id)?;
-        let initiator = &self.instance.initiator;
-        let theirs = task.owner() == Some(initiator);
-        if place.is_own_work() && theirs {
-            return Err(own_work(place).into());
-        }
-        check_stated(Some(to), reason)?;
-        place.not_excluded(to)?;
-        if place.is_own_work() && to != initiator {
-            return Err(own_work(place).into());
-        }
-        if task.owner() == Some(to) {
-            let message = format!("{to} owns this task already");
-            return Err(Rejection::invalid("/to", "already_owner", message).into());
-        }
-        let event = Event::TaskReassigned {
-            task: id,
-            state: place.state_instance.id,
-            previous: task.owner().map(str::to_owned),
-            to: to.to_owned(),
-            reason: reason.to_owned(),
-            deadlines: Vec::new(),
-        };
-        self.change_owner(Some(to), event)
+    check_stated(Some(to), reason)?;
+    place.not_excluded(to)?;
+    if place.is_own_work() && to != initiator {
+        return Err(own_work(place).into());
     }
-
-    pub(super) fn reset(&mut self, id: TaskId, reason: &str) -> Result<(), ExecutionError> {
-        let (state, owner) = self.owned_task(id)?;
-        check_stated(None, reason)?;
-        self.emit(Event::TaskReset {
-            task: id,
-            state,
-            owner,
-            reason: reason.to_owned(),
-        });
-        Ok(())
+    if task.owner() == Some(to) {
+        let message = format!("{to} owns this task already");
+        return Err(Rejection::invalid("/to", "already_owner", message).into());
     }
+    let event = Event::TaskReassigned {
+        task: id,
+        state: place.state_instance.id,
+        previous: task.owner().map(str::to_owned),
+        to: to.to_owned(),
+        reason: reason.to_owned(),
+        deadlines: Vec::new(),
+    };
+    change_owner(execution, Some(to), event)
+}
 
-    /// Asks the directory whether the new owner exists, and for the calendars of deadlines that count from now. An unknown
-    /// owner is refused, because they could not sign in.
-    fn change_owner(&mut self, to: Option<&str>, then: Event) -> Result<(), ExecutionError> {
-        let begins = match &then {
-            Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => Some(*task),
-            _ => None,
-        };
-        let lookup = Lookup {
-            people: to.map(str::to_owned).into_iter().collect(),
-            calendars: begins.map_or_else(BTreeSet::new, |task| self.calendars_of_claim(task)),
-            ..Lookup::default()
-        };
-        let to = to.map(str::to_owned);
-        let change = OwnerChange { to, then };
-        if lookup.is_empty() {
-            return self.new_owner_found(change, &Findings::default());
-        }
-        self.phase = Phase::Lookup(lookup, LookupPurpose::ChangeOwner(Box::new(change)));
-        Ok(())
+pub(super) fn reset(
+    execution: &mut Execution<'_>,
+    id: TaskId,
+    reason: &str,
+) -> Result<(), ExecutionError> {
+    let (state, owner) = owned_task(&execution.instance, id)?;
+    check_stated(None, reason)?;
+    execution.emit(Event::TaskReset {
+        task: id,
+        state,
+        owner,
+        reason: reason.to_owned(),
+    });
+    Ok(())
+}
+
+/// Asks the directory whether the new owner exists, and for the calendars of deadlines that count from now. An unknown
+/// owner is refused, because they could not sign in.
+fn change_owner(
+    execution: &mut Execution<'_>,
+    to: Option<&str>,
+    then: Event,
+) -> Result<(), ExecutionError> {
+    let begins = match &then {
+        Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => Some(*task),
+        _ => None,
+    };
+    let lookup = Lookup {
+        people: to.map(str::to_owned).into_iter().collect(),
+        calendars: begins.map_or_else(BTreeSet::new, |task| {
+            deadline::calendars_of_claim(&execution.instance, task)
+        }),
+        ..Lookup::default()
+    };
+    let to = to.map(str::to_owned);
+    let change = OwnerChange { to, then };
+    if lookup.is_empty() {
+        return new_owner_found(execution, change, &Findings::default());
     }
+    execution.phase = Phase::Lookup(lookup, LookupPurpose::ChangeOwner(Box::new(change)));
+    Ok(())
+}
 
-    pub(super) fn new_owner_found(
-        &mut self,
-        change: OwnerChange,
-        findings: &Findings,
-    ) -> Result<(), ExecutionError> {
-        let OwnerChange { to, mut then } = change;
-        if let Some(to) = to.filter(|to| !findings.people.contains(to)) {
-            let message = format!("the directory does not know {to}");
-            return Err(Rejection::invalid("/to", "unknown_person", message).into());
-        }
-        if let Event::TaskClaimed {
-            task, deadlines, ..
-        }
-        | Event::TaskReassigned {
-            task, deadlines, ..
-        } = &mut then
-        {
-            *deadlines = self.since_claim(*task, findings)?;
-        }
-        self.emit(then);
-        Ok(())
+pub(super) fn new_owner_found(
+    execution: &mut Execution<'_>,
+    change: OwnerChange,
+    findings: &Findings,
+) -> Result<(), ExecutionError> {
+    let OwnerChange { to, mut then } = change;
+    if let Some(to) = to.filter(|to| !findings.people.contains(to)) {
+        let message = format!("the directory does not know {to}");
+        return Err(Rejection::invalid("/to", "unknown_person", message).into());
     }
+    if let Event::TaskClaimed {
+        task, deadlines, ..
+    }
+    | Event::TaskReassigned {
+        task, deadlines, ..
+    } = &mut then
+    {
+        let (instance, now) = (&execution.instance, execution.context.now);
+        *deadlines = deadline::since_claim(instance, now, *task, findings)?;
+    }
+    execution.emit(then);
+    Ok(())
+}
 
-    fn owned_task(&self, id: TaskId) -> Result<(StateId, String), Rejection> {
-        let (place, task) = self.place(id)?;
-        match task.owner() {
-            Some(owner) => Ok((place.state_instance.id, owner.to_owned())),
-            None => Err(Rejection::not_now("not_claimed", "nobody owns this task")),
-        }
+fn owned_task(instance: &Instance, id: TaskId) -> Result<(StateId, String), Rejection> {
+    let (state_instance, task) = rules::open(instance, id)?;
+    match task.owner() {
+        Some(owner) => Ok((state_instance.id, owner.to_owned())),
+        None => Err(Rejection::not_now("not_claimed", "nobody owns this task")),
     }
 }
 

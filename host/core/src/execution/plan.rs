@@ -1,17 +1,22 @@
 //! Checks a plan against the graph and the data's schema, and turns it into events.
 
 use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX, bounded};
-use super::{Execution, Moving};
+use super::next::Branches;
+use super::{
+    Execution, Moving, blind, enter, next, reassessment, savepoint, separate, state_instance_of,
+};
 use crate::answer::{Attribute, AttributeValue, Next, Note, Plan, PublishedEvent};
 use crate::event::Event;
-use crate::graph::AttributeType;
+use crate::graph::{AttributeType, Graph};
 use crate::ids::StateId;
-use crate::instance::StateInstance;
+use crate::instance::Instance;
 use crate::json::Json;
 use crate::question::{EntryCause, Occurrence};
+use crate::schema::Schema;
 use crate::search::is_decimal;
 use crate::shown::DATA_BYTES_MAX;
 use crate::template::Labels;
+use crate::version::Version;
 
 pub(super) const TRANSITION: &str = "transition";
 /// The largest data of an event that a plan publishes.
@@ -30,301 +35,299 @@ struct Effects {
     notes: Vec<Note>,
 }
 
-impl Execution<'_> {
-    pub(super) fn planned(
-        &mut self,
-        occurrence: &Occurrence,
-        moving: Moving,
-        plan: Plan,
-    ) -> Result<(), ExecutionError> {
-        let cancel = self.check_cancel(&moving, &plan)?;
-        self.check_next(occurrence, &moving, &plan.next, &cancel)?;
-        if let Err(full) = self.check_branches(occurrence, &plan.next, cancel.len()) {
-            return self.reject(full);
-        }
-        let effects = self.check_effects(&plan)?;
-        let published = plan
-            .publish
-            .into_iter()
-            .map(check_published)
-            .collect::<Result<Vec<_>, _>>()?;
-        if published.len() > PUBLISHED_MAX {
-            return Err(Fault::new(
-                TRANSITION,
-                format!("a plan publishes at most {PUBLISHED_MAX} events"),
-            )
-            .into());
-        }
-        let (moved, is_reoffered) = (moving.state, plan.next == Next::Reoffer);
-        let changes_data = effects.data.is_some();
-        let blind = plan.next.goes_on() && self.is_blind(&moving);
-        self.apply_plan(&occurrence.trigger, moving, plan.next, effects);
-        if changes_data {
-            self.retitle();
-        }
-        for event in published {
-            self.emit(event);
-        }
-        for state in cancel {
-            self.cancel_state(state, &occurrence.trigger, blind);
-        }
-        if is_reoffered {
-            self.ask_again(moved, EntryCause::Reoffered);
-        }
-        Ok(())
+pub(super) fn run(
+    execution: &mut Execution<'_>,
+    occurrence: &Occurrence,
+    moving: Moving,
+    plan: Plan,
+) -> Result<(), ExecutionError> {
+    let cancel = check_cancel(&execution.instance, &moving, &plan)?;
+    let branches = Branches::of(execution);
+    branches.check(occurrence, &moving, &plan.next, &cancel)?;
+    if let Err(full) = branches.check_count(occurrence, &plan.next, cancel.len()) {
+        return savepoint::reject(execution, full);
     }
+    let effects = check_effects(execution.context.version, &execution.instance.data, &plan)?;
+    let published = plan
+        .publish
+        .into_iter()
+        .map(check_published)
+        .collect::<Result<Vec<_>, _>>()?;
+    if published.len() > PUBLISHED_MAX {
+        return Err(Fault::new(
+            TRANSITION,
+            format!("a plan publishes at most {PUBLISHED_MAX} events"),
+        )
+        .into());
+    }
+    let (moved, is_reoffered) = (moving.state, plan.next == Next::Reoffer);
+    let changes_data = effects.data.is_some();
+    let blind = plan.next.goes_on() && blind::is_blind(&execution.instance, &moving);
+    apply(execution, &occurrence.trigger, moving, plan.next, effects);
+    if changes_data {
+        retitle(execution);
+    }
+    for event in published {
+        execution.emit(event);
+    }
+    for state in cancel {
+        cancel_state(execution, state, &occurrence.trigger, blind);
+    }
+    if is_reoffered {
+        enter::ask_again(execution, moved, EntryCause::Reoffered);
+    }
+    Ok(())
+}
 
-    /// Cancels a branch. `blind`: because of a decision that is hidden.
-    pub(super) fn cancel_state(&mut self, state: StateId, trigger: &str, blind: bool) {
-        self.cancel_open_tasks(Some(state));
-        let name = self.state_name_of(state);
-        self.emit(Event::StateCancelled {
-            state,
-            name,
-            trigger: trigger.to_owned(),
+/// Cancels a branch. `blind`: because of a decision that is hidden.
+pub(super) fn cancel_state(
+    execution: &mut Execution<'_>,
+    state: StateId,
+    trigger: &str,
+    blind: bool,
+) {
+    cancel_open_tasks(execution, Some(state));
+    let name = state_instance_of(&execution.instance, state).name.clone();
+    execution.emit(Event::StateCancelled {
+        state,
+        name,
+        trigger: trigger.to_owned(),
+        blind,
+    });
+}
+
+fn apply(
+    execution: &mut Execution<'_>,
+    trigger: &str,
+    moving: Moving,
+    next: Next,
+    effects: Effects,
+) {
+    let from = state_instance_of(&execution.instance, moving.state)
+        .name
+        .clone();
+    let blind = blind::is_blind(&execution.instance, &moving);
+    if let Some(deciding) = moving.decision {
+        execution.emit(Event::DecisionRecorded {
+            task: deciding.task,
+            state: moving.state,
+            state_name: from.clone(),
+            outcome: deciding.outcome,
+            on_behalf_of: deciding.on_behalf_of,
+            comment: deciding.comment,
+            input: deciding.input,
             blind,
         });
-    }
-
-    pub(super) fn state_instance_of(&self, id: StateId) -> &StateInstance {
-        let mut here = self.instance.active.iter().chain(&self.instance.waiting);
-        here.find(|state| state.id == id)
-            .expect("checked to be active")
-    }
-
-    pub(super) fn state_name_of(&self, id: StateId) -> String {
-        self.state_instance_of(id).name.clone()
-    }
-
-    fn apply_plan(&mut self, trigger: &str, moving: Moving, next: Next, effects: Effects) {
-        let from = self.state_name_of(moving.state);
-        let blind = self.is_blind(&moving);
-        if let Some(deciding) = moving.decision {
-            self.emit(Event::DecisionRecorded {
-                task: deciding.task,
-                state: moving.state,
-                state_name: from.clone(),
-                outcome: deciding.outcome,
-                on_behalf_of: deciding.on_behalf_of,
-                comment: deciding.comment,
-                input: deciding.input,
-                blind,
-            });
-            if !self.context.version.graph.separate.is_empty() {
-                self.exclude_elsewhere(deciding.task, &from, blind);
-            }
-            if next.goes_on() {
-                self.release_to_others(moving.state, deciding.task, blind);
-            }
+        if !execution.context.version.graph.separate.is_empty() {
+            separate::exclude_elsewhere(execution, deciding.task, &from, blind);
         }
-        let Effects {
+        if next.goes_on() {
+            reassessment::release_to_others(execution, moving.state, deciding.task, blind);
+        }
+    }
+    let Effects {
+        data,
+        attributes,
+        notes,
+    } = effects;
+    let to = next.targets().iter().map(|target| target.name.clone());
+    let to: Vec<_> = to.collect();
+    let state = moving.state;
+    if !next.goes_on() {
+        cancel_open_tasks(execution, Some(state));
+    }
+    next::begin_branches(execution, state, trigger, &next);
+    let previous = previous_values(&execution.instance, &attributes);
+    execution.emit(if next.goes_on() {
+        Event::StateContinued {
+            state,
+            trigger: trigger.to_owned(),
+            to,
             data,
             attributes,
+            previous,
             notes,
-        } = effects;
-        let to = next.targets().iter().map(|target| target.name.clone());
-        let to: Vec<_> = to.collect();
-        let state = moving.state;
-        if !next.goes_on() {
-            self.cancel_open_tasks(Some(state));
+            blind,
         }
-        self.begin_branches(state, trigger, &next);
-        let previous = self.previous_values(&attributes);
-        self.emit(if next.goes_on() {
-            Event::StateContinued {
-                state,
-                trigger: trigger.to_owned(),
-                to,
-                data,
-                attributes,
-                previous,
-                notes,
-                blind,
-            }
-        } else {
-            Event::StateTransitioned {
-                state,
-                from,
-                trigger: trigger.to_owned(),
-                to,
-                data,
-                attributes,
-                previous,
-                notes,
-            }
-        });
-    }
-
-    /// The values of these attributes before the change.
-    fn previous_values(&self, attributes: &[Attribute]) -> Vec<Attribute> {
-        let changed = attributes.iter().filter_map(|change| {
-            let value = self.instance.attributes.get(&change.name)?.clone();
-            Some(Attribute {
-                name: change.name.clone(),
-                value: Some(value),
-            })
-        });
-        changed.collect()
-    }
-
-    fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
-        let find = |id: &String| {
-            let here = self.instance.active.iter().chain(&self.instance.waiting);
-            let found = here
-                .clone()
-                .find(|state| state.id.to_string() == *id && state.id != moving.state);
-            found.map(|state| state.id).ok_or_else(|| {
-                Fault::new(
-                    TRANSITION,
-                    bounded(format!("{id:?} is no other active or waiting state")),
-                )
-            })
-        };
-        let mut cancel = plan
-            .cancel
-            .iter()
-            .map(find)
-            .collect::<Result<Vec<_>, _>>()?;
-        cancel.sort_unstable();
-        cancel.dedup();
-        Ok(cancel)
-    }
-
-    fn check_effects(&self, plan: &Plan) -> Result<Effects, Fault> {
-        let data = plan
-            .data
-            .as_deref()
-            .map(|patch| self.check_data(patch))
-            .transpose()?;
-        if plan.attributes.len() > ATTRIBUTES_MAX || plan.notes.len() > NOTES_MAX {
-            let message =
-                format!("a plan carries at most {ATTRIBUTES_MAX} attributes and {NOTES_MAX} notes");
-            return Err(Fault::new(TRANSITION, message));
-        }
-        for attribute in &plan.attributes {
-            self.check_attribute(attribute)?;
-        }
-        for note in &plan.notes {
-            check_note(note)?;
-        }
-        Ok(Effects {
+    } else {
+        Event::StateTransitioned {
+            state,
+            from,
+            trigger: trigger.to_owned(),
+            to,
             data,
-            attributes: plan.attributes.clone(),
-            notes: plan.notes.clone(),
+            attributes,
+            previous,
+            notes,
+        }
+    });
+}
+
+/// The values of these attributes before the change.
+fn previous_values(instance: &Instance, attributes: &[Attribute]) -> Vec<Attribute> {
+    let changed = attributes.iter().filter_map(|change| {
+        let value = instance.attributes.get(&change.name)?.clone();
+        Some(Attribute {
+            name: change.name.clone(),
+            value: Some(value),
         })
-    }
+    });
+    changed.collect()
+}
 
-    fn check_data(&self, patch: &str) -> Result<Json, Fault> {
-        let patch = Json::parse(patch)
-            .map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
-        let data = self.instance.data.merged(&patch);
-        if !data.is_object() {
-            return Err(Fault::new(
-                TRANSITION,
-                "the data would no longer be a JSON object",
-            ));
-        }
-        if data.as_str().len() > DATA_BYTES_MAX {
-            return Err(Fault::new(
-                TRANSITION,
-                format!("the data grows beyond {DATA_BYTES_MAX} bytes"),
-            ));
-        }
-        let schema = self.context.version.schema.as_ref();
-        match schema.and_then(|schema| schema.first_violation(&data)) {
-            Some(first) => {
-                let message = format!(
-                    "the data no longer satisfies the flow's own schema: {} at {}",
-                    first.message, first.field
-                );
-                Err(Fault::new(TRANSITION, bounded(message)))
-            }
-            None => Ok(patch),
-        }
-    }
-
-    fn check_attribute(&self, attribute: &Attribute) -> Result<(), Fault> {
-        let name = &attribute.name;
-        let declared = self
-            .context
-            .version
-            .graph
-            .attributes
-            .iter()
-            .find(|declared| declared.name == *name);
-        let declared = declared.ok_or_else(|| {
+fn check_cancel(instance: &Instance, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
+    let find = |id: &String| {
+        let here = instance.active.iter().chain(&instance.waiting);
+        let found = here
+            .clone()
+            .find(|state| state.id.to_string() == *id && state.id != moving.state);
+        found.map(|state| state.id).ok_or_else(|| {
             Fault::new(
                 TRANSITION,
-                bounded(format!("the attribute {name:?} is not declared")),
+                bounded(format!("{id:?} is no other active or waiting state")),
             )
-        })?;
-        let Some(value) = &attribute.value else {
-            return Ok(());
-        };
-        let fits = match (declared.kind, value) {
-            (AttributeType::Text, AttributeValue::Text(text)) => {
-                text.len() <= MESSAGE_BYTES_MAX && !text.contains('\0')
-            }
-            (AttributeType::Decimal, AttributeValue::Decimal(text)) => is_decimal(text),
-            (AttributeType::Float, AttributeValue::Float(number)) => number.is_finite(),
-            (AttributeType::Bytes, AttributeValue::Bytes(bytes)) => {
-                bytes.len() <= MESSAGE_BYTES_MAX
-            }
-            (AttributeType::Boolean, AttributeValue::Boolean(_))
-            | (AttributeType::Timestamp, AttributeValue::Timestamp(_)) => true,
-            _ => false,
-        };
-        if fits {
-            Ok(())
-        } else {
-            Err(Fault::new(
-                TRANSITION,
-                format!(
-                    "the attribute {name} is no {:?} that can be kept",
-                    declared.kind
-                ),
-            ))
-        }
-    }
+        })
+    };
+    let mut cancel = plan
+        .cancel
+        .iter()
+        .map(find)
+        .collect::<Result<Vec<_>, _>>()?;
+    cancel.sort_unstable();
+    cancel.dedup();
+    Ok(cancel)
+}
 
-    /// Cancels the open tasks of one state instance, or of all.
-    pub(super) fn cancel_open_tasks(&mut self, of: Option<StateId>) {
-        let open: Vec<_> = self
-            .instance
-            .active
-            .iter()
-            .filter(|state| of.is_none_or(|id| id == state.id))
-            .flat_map(|state| {
-                state
-                    .tasks
-                    .iter()
-                    .filter(|task| task.status.is_open())
-                    .map(|task| (state.id, task.id))
-            })
-            .collect();
-        for (state, task) in open {
-            self.emit(Event::TaskCancelled {
-                task,
-                state,
-                reason: None,
-            });
-        }
+fn check_effects(version: &Version, data: &Json, plan: &Plan) -> Result<Effects, Fault> {
+    let schema = version.schema.as_ref();
+    let data = plan
+        .data
+        .as_deref()
+        .map(|patch| check_data(schema, data, patch))
+        .transpose()?;
+    if plan.attributes.len() > ATTRIBUTES_MAX || plan.notes.len() > NOTES_MAX {
+        let message =
+            format!("a plan carries at most {ATTRIBUTES_MAX} attributes and {NOTES_MAX} notes");
+        return Err(Fault::new(TRANSITION, message));
     }
+    for attribute in &plan.attributes {
+        check_attribute(&version.graph, attribute)?;
+    }
+    for note in &plan.notes {
+        check_note(note)?;
+    }
+    Ok(Effects {
+        data,
+        attributes: plan.attributes.clone(),
+        notes: plan.notes.clone(),
+    })
+}
 
-    /// Records the title and the summary if a change of the data or the version has changed them.
-    pub(super) fn retitle(&mut self) {
-        let templates = &self.context.version.templates;
-        let labels = templates.labels(&self.instance.entity, &self.instance.data);
-        if labels != self.instance.labels {
-            let Labels { title, summary } = labels;
-            let before = self.instance.labels.clone();
-            self.emit(Event::FlowRetitled {
-                title,
-                summary,
-                previous_title: before.title,
-                previous_summary: before.summary,
-            });
+/// The patch of the data, in canonical form. Refuses one after which the data would be invalid.
+fn check_data(schema: Option<&Schema>, data: &Json, patch: &str) -> Result<Json, Fault> {
+    let patch = Json::parse(patch)
+        .map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
+    let data = data.merged(&patch);
+    if !data.is_object() {
+        return Err(Fault::new(
+            TRANSITION,
+            "the data would no longer be a JSON object",
+        ));
+    }
+    if data.as_str().len() > DATA_BYTES_MAX {
+        return Err(Fault::new(
+            TRANSITION,
+            format!("the data grows beyond {DATA_BYTES_MAX} bytes"),
+        ));
+    }
+    match schema.and_then(|schema| schema.first_violation(&data)) {
+        Some(first) => {
+            let message = format!(
+                "the data no longer satisfies the flow's own schema: {} at {}",
+                first.message, first.field
+            );
+            Err(Fault::new(TRANSITION, bounded(message)))
         }
+        None => Ok(patch),
+    }
+}
+
+fn check_attribute(graph: &Graph, attribute: &Attribute) -> Result<(), Fault> {
+    let name = &attribute.name;
+    let declared = graph
+        .attributes
+        .iter()
+        .find(|declared| declared.name == *name);
+    let declared = declared.ok_or_else(|| {
+        Fault::new(
+            TRANSITION,
+            bounded(format!("the attribute {name:?} is not declared")),
+        )
+    })?;
+    let Some(value) = &attribute.value else {
+        return Ok(());
+    };
+    let fits = match (declared.kind, value) {
+        (AttributeType::Text, AttributeValue::Text(text)) => {
+            text.len() <= MESSAGE_BYTES_MAX && !text.contains('\0')
+        }
+        (AttributeType::Decimal, AttributeValue::Decimal(text)) => is_decimal(text),
+        (AttributeType::Float, AttributeValue::Float(number)) => number.is_finite(),
+        (AttributeType::Bytes, AttributeValue::Bytes(bytes)) => bytes.len() <= MESSAGE_BYTES_MAX,
+        (AttributeType::Boolean, AttributeValue::Boolean(_))
+        | (AttributeType::Timestamp, AttributeValue::Timestamp(_)) => true,
+        _ => false,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(Fault::new(
+            TRANSITION,
+            format!(
+                "the attribute {name} is no {:?} that can be kept",
+                declared.kind
+            ),
+        ))
+    }
+}
+
+/// Cancels the open tasks of one state instance, or of all.
+pub(super) fn cancel_open_tasks(execution: &mut Execution<'_>, of: Option<StateId>) {
+    let open: Vec<_> = execution
+        .instance
+        .active
+        .iter()
+        .filter(|state| of.is_none_or(|id| id == state.id))
+        .flat_map(|state| {
+            state
+                .tasks
+                .iter()
+                .filter(|task| task.status.is_open())
+                .map(|task| (state.id, task.id))
+        })
+        .collect();
+    for (state, task) in open {
+        execution.emit(Event::TaskCancelled {
+            task,
+            state,
+            reason: None,
+        });
+    }
+}
+
+/// Records the title and the summary if a change of the data or the version has changed them.
+pub(super) fn retitle(execution: &mut Execution<'_>) {
+    let templates = &execution.context.version.templates;
+    let labels = templates.labels(&execution.instance.entity, &execution.instance.data);
+    if labels != execution.instance.labels {
+        let Labels { title, summary } = labels;
+        let before = execution.instance.labels.clone();
+        execution.emit(Event::FlowRetitled {
+            title,
+            summary,
+            previous_title: before.title,
+            previous_summary: before.summary,
+        });
     }
 }
 

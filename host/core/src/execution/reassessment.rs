@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Execution;
 use super::eligibility::{Workplace, is_candidate};
 use super::staffing::OpenState;
+use super::{Execution, state_instance_of};
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::ids::{StateId, TaskId};
@@ -22,43 +22,47 @@ pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
     }
 }
 
-impl Execution<'_> {
-    /// After this decision, if the state instance goes on, releases its other tasks that the people of the decision own, or that
-    /// others own on their behalf. `blind`: the decision is hidden.
-    pub(super) fn release_to_others(&mut self, state: StateId, decided: TaskId, blind: bool) {
-        let decided = self.instance.task(decided).expect("a task with a decision");
-        let people: BTreeSet<&str> = decided.deciders().collect();
-        for release in releases(self.state_instance_of(state), &people, blind) {
-            self.emit(release);
-        }
+/// After this decision, if the state instance goes on, releases its other tasks that the people of the decision own, or that
+/// others own on their behalf. `blind`: the decision is hidden.
+pub(super) fn release_to_others(
+    execution: &mut Execution<'_>,
+    state: StateId,
+    decided: TaskId,
+    blind: bool,
+) {
+    let instance = &execution.instance;
+    let decided = instance.task(decided).expect("a task with a decision");
+    let people: BTreeSet<&str> = decided.deciders().collect();
+    for release in releases(state_instance_of(instance, state), &people, blind) {
+        execution.emit(release);
     }
+}
 
-    /// Releases tasks whose owners claimed them and may no longer decide them: they are no longer candidates or substitutes of
-    /// candidates, or are excluded.
-    pub(super) fn release_lost(&mut self, state: StateId, findings: &Findings) {
-        let Some(open_state) = self.open_state(state) else {
-            return;
-        };
-        let place = Workplace {
-            context: self.context,
-            instance: &self.instance,
-            state_instance: open_state.state_instance,
-        };
-        let lost: Vec<_> = open_state
-            .open()
-            .filter_map(|task| claimed(task).map(|(owner, ownership)| (task, owner, ownership)))
-            .filter(|(task, owner, ownership)| !keeps(place, task, owner, ownership, findings))
-            .map(|(task, owner, _)| (task.id, owner.to_owned()))
-            .collect();
-        for (task, owner) in lost {
-            self.emit(Event::released(
-                task,
-                state,
-                owner,
-                Some(LOST_ELIGIBILITY),
-                false,
-            ));
-        }
+/// Releases tasks whose owners claimed them and may no longer decide them: they are no longer candidates or substitutes of
+/// candidates, or are excluded.
+pub(super) fn release_lost(execution: &mut Execution<'_>, state: StateId, findings: &Findings) {
+    let Some(open_state) = execution.open_state(state) else {
+        return;
+    };
+    let place = Workplace {
+        context: execution.context,
+        instance: &execution.instance,
+        state_instance: open_state.state_instance,
+    };
+    let lost: Vec<_> = open_state
+        .open()
+        .filter_map(|task| claimed(task).map(|(owner, ownership)| (task, owner, ownership)))
+        .filter(|(task, owner, ownership)| !keeps(place, task, owner, ownership, findings))
+        .map(|(task, owner, _)| (task.id, owner.to_owned()))
+        .collect();
+    for (task, owner) in lost {
+        execution.emit(Event::released(
+            task,
+            state,
+            owner,
+            Some(LOST_ELIGIBILITY),
+            false,
+        ));
     }
 }
 

@@ -107,60 +107,63 @@ pub(super) fn task_not_suspended(instance: &Instance, task: &Task) -> Result<(),
     }
 }
 
-impl Execution<'_> {
-    /// The event of a claim by the actor, with no deadlines yet.
-    pub(super) fn claimed(&self, id: TaskId) -> Result<Event, Rejection> {
-        let (place, task) = self.place(id)?;
-        let state = place.state_instance.id;
-        let on_behalf_of = place.claimed_for(task)?;
-        if let TaskStatus::Claimed {
-            owner, claimed_at, ..
-        } = &task.status
-        {
-            let winner = Winner {
-                task: id,
-                action: "claimed",
-                by: Some(owner.clone()),
-                at: *claimed_at,
-                outcome: None,
-                revision: self.instance.revision,
-            };
-            return Err(Rejection::Taken(winner));
-        }
-        task_not_suspended(&self.instance, task)?;
-        Ok(Event::TaskClaimed {
-            task: id,
-            state,
-            owner: self.context.actor.id.clone(),
-            on_behalf_of,
-            deadlines: Vec::new(),
-        })
-    }
-
-    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded. No deadline
-    /// counts from this claim, since the decision ends the task.
-    pub(super) fn claim_if_pending(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (_, task) = open(&self.instance, id)?;
-        match task.status {
-            TaskStatus::Pending => {
-                let claimed = self.claimed(id)?;
-                self.emit(claimed);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The open task and where it is.
-    pub(super) fn place(&self, id: TaskId) -> Result<(Workplace<'_>, &Task), Rejection> {
-        let (state_instance, task) = open(&self.instance, id)?;
-        let place = Workplace {
-            context: self.context,
-            instance: &self.instance,
-            state_instance,
+/// The event of a claim by the actor, with no deadlines yet.
+pub(super) fn claimed(place: Workplace<'_>, task: &Task) -> Result<Event, Rejection> {
+    let on_behalf_of = place.claimed_for(task)?;
+    if let TaskStatus::Claimed {
+        owner, claimed_at, ..
+    } = &task.status
+    {
+        let winner = Winner {
+            task: task.id,
+            action: "claimed",
+            by: Some(owner.clone()),
+            at: *claimed_at,
+            outcome: None,
+            revision: place.instance.revision,
         };
-        Ok((place, task))
+        return Err(Rejection::Taken(winner));
     }
+    task_not_suspended(place.instance, task)?;
+    Ok(Event::TaskClaimed {
+        task: task.id,
+        state: place.state_instance.id,
+        owner: place.context.actor.id.clone(),
+        on_behalf_of,
+        deadlines: Vec::new(),
+    })
+}
+
+/// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded. No deadline
+/// counts from this claim, since the decision ends the task.
+pub(super) fn claim_if_pending(
+    execution: &mut Execution<'_>,
+    id: TaskId,
+) -> Result<(), ExecutionError> {
+    let (place, task) = place(execution.context, &execution.instance, id)?;
+    match task.status {
+        TaskStatus::Pending => {
+            let claimed = claimed(place, task)?;
+            execution.emit(claimed);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The open task and where it is.
+pub(super) fn place<'a>(
+    context: Context<'a>,
+    instance: &'a Instance,
+    id: TaskId,
+) -> Result<(Workplace<'a>, &'a Task), Rejection> {
+    let (state_instance, task) = open(instance, id)?;
+    let place = Workplace {
+        context,
+        instance,
+        state_instance,
+    };
+    Ok((place, task))
 }
 
 /// Checks a decision, and returns the question to `transition` about it.
@@ -169,12 +172,8 @@ pub(super) fn may_decide(
     instance: &Instance,
     mut deciding: Deciding,
 ) -> Result<Phase, Rejection> {
-    let (state_instance, task) = open(instance, deciding.task)?;
-    let place = Workplace {
-        context,
-        instance,
-        state_instance,
-    };
+    let (place, task) = place(context, instance, deciding.task)?;
+    let state_instance = place.state_instance;
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
     task_not_suspended(instance, task)?;
     let transition = may_trigger(context, state_instance, &deciding.outcome)?;

@@ -28,79 +28,88 @@ pub(super) struct Savepoint {
     pub(super) of_signal: bool,
 }
 
-impl Execution<'_> {
-    /// Saves the execution, in case the trigger is refused. Everything before the trigger is settled, so no joins or checks are
-    /// pending.
-    pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str, of_signal: bool) {
-        self.savepoint = Some(Box::new(Savepoint {
-            state,
-            trigger: trigger.to_owned(),
-            instance: self.instance.clone(),
-            events: self.events.len(),
-            // The rest of a command of the host records a fact: a deadline passed, a child ended or a service answered.
-            may_enlarge: self.may_enlarge && !self.context.actor.is_host(),
-            of_signal,
-        }));
-        self.routers.clear();
-        self.may_enlarge = true;
-    }
+/// Saves the execution, in case the trigger is refused. Everything before the trigger is settled, so no joins or checks are
+/// pending.
+pub(super) fn set(execution: &mut Execution<'_>, state: StateId, trigger: &str, of_signal: bool) {
+    execution.savepoint = Some(Box::new(Savepoint {
+        state,
+        trigger: trigger.to_owned(),
+        instance: execution.instance.clone(),
+        events: execution.events.len(),
+        // The rest of a command of the host records a fact: a deadline passed, a child ended or a service answered.
+        may_enlarge: execution.may_enlarge && !execution.context.actor.is_host(),
+        of_signal,
+    }));
+    execution.routers.clear();
+    execution.may_enlarge = true;
+}
 
-    /// Takes a refusal of flow logic.
-    pub(super) fn refused(
-        &mut self,
-        function: &'static str,
-        refusal: Refusal,
-    ) -> Result<(), ExecutionError> {
-        let rejection = fault::rejection(function, refusal)?;
-        self.reject(rejection)
-    }
+/// Takes a refusal of flow logic.
+pub(super) fn refused(
+    execution: &mut Execution<'_>,
+    function: &'static str,
+    refusal: Refusal,
+) -> Result<(), ExecutionError> {
+    let rejection = fault::rejection(function, refusal)?;
+    reject(execution, rejection)
+}
 
-    /// Ends the command with this rejection. If there is a savepoint, goes back to it and records the rejection instead.
-    pub(super) fn reject(&mut self, rejection: Rejection) -> Result<(), ExecutionError> {
-        let Some(savepoint) = self.savepoint.take() else {
-            return Err(rejection.into());
-        };
-        self.undo(*savepoint, rejection.into_reason());
-        Ok(())
-    }
+/// Ends the command with this rejection. If there is a savepoint, goes back to it and records the rejection instead.
+pub(super) fn reject(
+    execution: &mut Execution<'_>,
+    rejection: Rejection,
+) -> Result<(), ExecutionError> {
+    let Some(savepoint) = execution.savepoint.take() else {
+        return Err(rejection.into());
+    };
+    undo(execution, *savepoint, rejection.into_reason());
+    Ok(())
+}
 
-    /// Takes an error. If it is a fault with a buffered signal, undoes the signal and records the fault. Any other error ends the command.
-    pub(super) fn undo_faulty(&mut self, error: ExecutionError) -> Result<(), ExecutionError> {
-        let ExecutionError::Fault(fault) = &error else {
-            return Err(error);
-        };
-        let reason = Reason {
-            code: fault::LOGIC_FAULT.to_owned(),
-            message: fault.to_string(),
-        };
-        match self.savepoint.take_if(|savepoint| savepoint.of_signal) {
-            Some(savepoint) => self.undo(*savepoint, reason),
-            None => return Err(error),
-        }
-        Ok(())
+/// Takes an error. If it is a fault with a buffered signal, undoes the signal and records the fault. Any other error ends the command.
+pub(super) fn undo_faulty(
+    execution: &mut Execution<'_>,
+    error: ExecutionError,
+) -> Result<(), ExecutionError> {
+    let ExecutionError::Fault(fault) = &error else {
+        return Err(error);
+    };
+    let reason = Reason {
+        code: fault::LOGIC_FAULT.to_owned(),
+        message: fault.to_string(),
+    };
+    match execution.savepoint.take_if(|savepoint| savepoint.of_signal) {
+        Some(savepoint) => undo(execution, *savepoint, reason),
+        None => return Err(error),
     }
+    Ok(())
+}
 
-    /// Goes back to the savepoint, and records why.
-    fn undo(&mut self, savepoint: Savepoint, reason: Reason) {
-        self.instance = savepoint.instance;
-        self.events.truncate(savepoint.events);
-        self.may_enlarge = savepoint.may_enlarge;
-        self.ready_joins.clear();
-        self.dropping.clear();
-        self.staffing_checks.clear();
-        self.entering.clear();
-        self.works.clear();
-        self.phase = Phase::Settle;
-        self.refuse(savepoint.state, savepoint.trigger, reason);
-    }
+/// Goes back to the savepoint, and records why.
+fn undo(execution: &mut Execution<'_>, savepoint: Savepoint, reason: Reason) {
+    execution.instance = savepoint.instance;
+    execution.events.truncate(savepoint.events);
+    execution.may_enlarge = savepoint.may_enlarge;
+    execution.ready_joins.clear();
+    execution.dropping.clear();
+    execution.staffing_checks.clear();
+    execution.entering.clear();
+    execution.works.clear();
+    execution.phase = Phase::Settle;
+    refuse(execution, savepoint.state, savepoint.trigger, reason);
+}
 
-    /// Records the refusal of a trigger without a caller.
-    pub(super) fn refuse(&mut self, state: StateId, trigger: String, reason: Reason) {
-        self.emit(Event::TriggerRefused {
-            state,
-            trigger,
-            code: reason.code,
-            message: fault::bounded(reason.message),
-        });
-    }
+/// Records the refusal of a trigger without a caller.
+pub(super) fn refuse(
+    execution: &mut Execution<'_>,
+    state: StateId,
+    trigger: String,
+    reason: Reason,
+) {
+    execution.emit(Event::TriggerRefused {
+        state,
+        trigger,
+        code: reason.code,
+        message: fault::bounded(reason.message),
+    });
 }

@@ -45,61 +45,79 @@ impl Workplace<'_> {
     }
 }
 
-impl Execution<'_> {
-    /// The people who decided in states that are separate from this one, or were acted for.
-    pub(super) fn deciders_elsewhere(&self, state: &str) -> BTreeSet<&str> {
-        let graph = &self.context.version.graph;
-        let decided = decided_elsewhere(graph, &self.instance, state);
-        decided.map(|(person, _)| person).collect()
-    }
+/// The people who decided in states that are separate from this one, or were acted for.
+pub(super) fn deciders_elsewhere<'a>(
+    graph: &'a Graph,
+    instance: &'a Instance,
+    state: &str,
+) -> BTreeSet<&'a str> {
+    let decided = decided_elsewhere(graph, instance, state);
+    decided.map(|(person, _)| person).collect()
+}
 
-    /// The people whom flow logic excludes from a state, and those who decided in states separate from it.
-    pub(super) fn all_excluded(&self, state: &str, mut exclude: Vec<String>) -> Vec<String> {
-        let mut more = self.deciders_elsewhere(state);
-        for person in &exclude {
-            more.remove(person.as_str());
-        }
-        exclude.extend(more.into_iter().map(str::to_owned));
-        exclude
+/// The people whom flow logic excludes from a state, and those who decided in states separate from it.
+pub(super) fn all_excluded(
+    graph: &Graph,
+    instance: &Instance,
+    state: &str,
+    mut exclude: Vec<String>,
+) -> Vec<String> {
+    let mut more = deciders_elsewhere(graph, instance, state);
+    for person in &exclude {
+        more.remove(person.as_str());
     }
+    exclude.extend(more.into_iter().map(str::to_owned));
+    exclude
+}
 
-    /// Excludes the people of a new decision from the active states that are separate from its state. Their tasks there are
-    /// released. `blind`: the decision is hidden.
-    pub(super) fn exclude_elsewhere(&mut self, task: TaskId, decided_in: &str, blind: bool) {
-        let separate = self.context.version.graph.separate_from(decided_in);
-        if separate.is_empty() {
-            return;
-        }
-        let decided = self.instance.task(task).expect("a task with a decision");
-        let people: BTreeSet<&str> = decided.deciders().collect();
-        let active = self.instance.active.iter();
-        let others = active.filter(|other| separate.contains(other.name.as_str()));
-        let changes: Vec<_> = others
-            .flat_map(|other| self.exclusion(other, &people, blind))
-            .collect();
-        for change in changes {
-            self.emit(change);
-        }
+/// Excludes the people of a new decision from the active states that are separate from its state. Their tasks there are
+/// released. `blind`: the decision is hidden.
+pub(super) fn exclude_elsewhere(
+    execution: &mut Execution<'_>,
+    task: TaskId,
+    decided_in: &str,
+    blind: bool,
+) {
+    let (graph, instance) = (&execution.context.version.graph, &execution.instance);
+    let separate = graph.separate_from(decided_in);
+    if separate.is_empty() {
+        return;
     }
+    let decided = instance.task(task).expect("a task with a decision");
+    let people: BTreeSet<&str> = decided.deciders().collect();
+    let active = instance.active.iter();
+    let others = active.filter(|other| separate.contains(other.name.as_str()));
+    let changes: Vec<_> = others
+        .flat_map(|other| exclusion(graph, instance, other, &people, blind))
+        .collect();
+    for change in changes {
+        execution.emit(change);
+    }
+}
 
-    /// The events that exclude these people from a state instance; empty if they are excluded already.
-    fn exclusion(&self, from: &StateInstance, people: &BTreeSet<&str>, blind: bool) -> Vec<Event> {
-        let exclude = self.all_excluded(&from.name, from.exclude.clone());
-        if exclude == from.exclude {
-            return Vec::new();
-        }
-        let mut changes = vec![Event::StateReassigned {
-            state: from.id,
-            needed: from.needed,
-            share: from.share,
-            exclude,
-            fallback: from.fallback.clone(),
-            priority: from.priority,
-            priority_name: from.priority_name.clone(),
-            deadlines: None,
-            subscriptions: None,
-        }];
-        changes.extend(releases(from, people, blind));
-        changes
+/// The events that exclude these people from a state instance; empty if they are excluded already.
+fn exclusion(
+    graph: &Graph,
+    instance: &Instance,
+    from: &StateInstance,
+    people: &BTreeSet<&str>,
+    blind: bool,
+) -> Vec<Event> {
+    let exclude = all_excluded(graph, instance, &from.name, from.exclude.clone());
+    if exclude == from.exclude {
+        return Vec::new();
     }
+    let mut changes = vec![Event::StateReassigned {
+        state: from.id,
+        needed: from.needed,
+        share: from.share,
+        exclude,
+        fallback: from.fallback.clone(),
+        priority: from.priority,
+        priority_name: from.priority_name.clone(),
+        deadlines: None,
+        subscriptions: None,
+    }];
+    changes.extend(releases(from, people, blind));
+    changes
 }

@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::fault::ExecutionError;
-use super::{Execution, Moving, Phase, rules};
+use super::{Execution, Moving, Phase, operation, rules, savepoint, state_instance_of};
 use crate::actor::Actor;
 use crate::event::Event;
-use crate::graph::{FiredBy, Transition};
+use crate::graph::{FiredBy, Graph, Transition};
 use crate::ids::{StateId, check_id};
-use crate::instance::{BufferedSignal, StateInstance, Status};
+use crate::instance::{BufferedSignal, Instance, StateInstance, Status};
 use crate::json::Json;
 use crate::question::{Occurrence, Source};
 use crate::rejection::Rejection;
@@ -54,268 +54,288 @@ struct Sent<'s> {
     at: Timestamp,
 }
 
-impl<'a> Execution<'a> {
-    /// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
-    /// instance that subscribes to its trigger under that key. A signal to all is only for the named state instance. Both are
-    /// refused if there is no such state instance, and never buffered.
-    pub(super) fn signal(
-        &mut self,
-        trigger: &str,
-        id: &str,
-        input: &Json,
-        (correlation, meant): (Option<&str>, Option<StateId>),
-    ) -> Result<(), ExecutionError> {
-        super::operation::not_ended(&self.instance)?;
-        check_signal_id(id).map_err(|rule| Rejection::invalid("/id", "malformed", rule))?;
-        self.check_declared(trigger)?;
-        let sent = &Sent {
-            trigger,
-            id,
-            input,
-            sender: self.context.actor,
-            correlation,
-            at: self.context.now,
+/// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
+/// instance that subscribes to its trigger under that key. A signal to all is only for the named state instance. Both are
+/// refused if there is no such state instance, and never buffered.
+pub(super) fn receive(
+    execution: &mut Execution<'_>,
+    trigger: &str,
+    id: &str,
+    input: &Json,
+    (correlation, meant): (Option<&str>, Option<StateId>),
+) -> Result<(), ExecutionError> {
+    let graph = &execution.context.version.graph;
+    operation::not_ended(&execution.instance)?;
+    check_signal_id(id).map_err(|rule| Rejection::invalid("/id", "malformed", rule))?;
+    check_declared(graph, trigger)?;
+    let sent = &Sent {
+        trigger,
+        id,
+        input,
+        sender: execution.context.actor,
+        correlation,
+        at: execution.context.now,
+    };
+    let is_meant = |state_instance: &&StateInstance| {
+        let is_subscribed = |key| {
+            let mut all = state_instance.correlated();
+            all.any(|(one, own)| own == key && one.trigger == trigger)
         };
-        let is_meant = |state_instance: &&StateInstance| {
-            let is_subscribed = |key| {
-                let mut all = state_instance.correlated();
-                all.any(|(one, own)| own == key && one.trigger == trigger)
-            };
-            meant.is_none_or(|meant| meant == state_instance.id)
-                && correlation.is_none_or(is_subscribed)
-        };
-        let taker = self
-            .takers(trigger)
-            .find(is_meant)
-            .map(|state_instance| state_instance.id);
-        match (taker, correlation) {
-            (Some(state), _) => {
-                self.permits(state, sent)?;
-                self.check_payload(state, sent)?;
-            }
-            (None, Some(name)) => {
-                let message = format!("no state waits under {name} for {trigger}");
-                return Err(Rejection::not_now(NOBODY_WAITS, message).into());
-            }
-            (None, None) => self.check_buffered_payload(sent)?,
+        meant.is_none_or(|meant| meant == state_instance.id)
+            && correlation.is_none_or(is_subscribed)
+    };
+    let instance = &execution.instance;
+    let taker = takers(graph, instance, trigger)
+        .find(is_meant)
+        .map(|state_instance| state_instance.id);
+    match (taker, correlation) {
+        (Some(state), _) => {
+            permits(graph, instance, state, sent)?;
+            check_payload(graph, instance, state, sent)?;
         }
-        let taker = taker.filter(|state| correlation.is_some() || !self.queues(*state, trigger));
-        if taker.is_none() {
-            self.check_room(sent)?;
+        (None, Some(name)) => {
+            let message = format!("no state waits under {name} for {trigger}");
+            return Err(Rejection::not_now(NOBODY_WAITS, message).into());
         }
-        self.emit(Event::SignalReceived {
-            id: id.to_owned(),
-            trigger: trigger.to_owned(),
-            state: taker,
-            input: sent.input.clone(),
-            sender: sent.sender.clone(),
-        });
-        if let Some(state) = taker {
-            self.propose(state, sent);
-        }
-        Ok(())
+        (None, None) => check_buffered_payload(graph, sent)?,
     }
-
-    /// Whether a signal for this state instance goes behind buffered signals that are still to be taken.
-    fn queues(&self, taker: StateId, trigger: &str) -> bool {
-        self.instance.has_signal_to_take() && self.buffered_taker(trigger) == Some(taker)
+    let queues = |state| queues(graph, instance, state, trigger);
+    let taker = taker.filter(|state| correlation.is_some() || !queues(*state));
+    if taker.is_none() {
+        check_room(instance, sent)?;
     }
+    execution.emit(Event::SignalReceived {
+        id: id.to_owned(),
+        trigger: trigger.to_owned(),
+        state: taker,
+        input: sent.input.clone(),
+        sender: sent.sender.clone(),
+    });
+    if let Some(state) = taker {
+        propose(execution, state, sent);
+    }
+    Ok(())
+}
 
-    /// Refuses a payload that does not fit the taker's transition.
-    fn check_payload(&self, state: StateId, sent: &Sent<'_>) -> Result<(), Rejection> {
-        let way = self.way(&self.state_instance_of(state).name, sent.trigger);
-        let violations = way.map_or(Vec::new(), |way| rules::input_violations(way, sent.input));
+/// Whether a signal for this state instance goes behind buffered signals that are still to be taken.
+fn queues(graph: &Graph, instance: &Instance, taker: StateId, trigger: &str) -> bool {
+    instance.has_signal_to_take() && buffered_taker(graph, instance, trigger) == Some(taker)
+}
+
+/// Refuses a payload that does not fit the taker's transition.
+fn check_payload(
+    graph: &Graph,
+    instance: &Instance,
+    state: StateId,
+    sent: &Sent<'_>,
+) -> Result<(), Rejection> {
+    let name = &state_instance_of(instance, state).name;
+    let way = way(graph, name, sent.trigger);
+    let violations = way.map_or(Vec::new(), |way| rules::input_violations(way, sent.input));
+    if violations.is_empty() {
+        return Ok(());
+    }
+    Err(Rejection::Invalid(violations))
+}
+
+/// Refuses a payload that fits no transition of its trigger. It is not known yet which of them takes the signal.
+fn check_buffered_payload(graph: &Graph, sent: &Sent<'_>) -> Result<(), Rejection> {
+    let ways = graph.signalled(sent.trigger);
+    let (mut tried, mut refused) = (BTreeSet::new(), None);
+    for way in ways {
+        // Many transitions may share a schema.
+        if !tried.insert(way.input.as_ref().map(Json::as_str)) {
+            continue;
+        }
+        let violations = rules::input_violations(way, sent.input);
         if violations.is_empty() {
             return Ok(());
         }
-        Err(Rejection::Invalid(violations))
+        refused.get_or_insert(violations);
     }
+    refused.map_or(Ok(()), |violations| Err(Rejection::Invalid(violations)))
+}
 
-    /// Refuses a payload that fits no transition of its trigger. It is not known yet which of them takes the signal.
-    fn check_buffered_payload(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
-        let ways = self.context.version.graph.signalled(sent.trigger);
-        let (mut tried, mut refused) = (BTreeSet::new(), None);
-        for way in ways {
-            // Many transitions may share a schema.
-            if !tried.insert(way.input.as_ref().map(Json::as_str)) {
-                continue;
-            }
-            let violations = rules::input_violations(way, sent.input);
-            if violations.is_empty() {
-                return Ok(());
-            }
-            refused.get_or_insert(violations);
-        }
-        refused.map_or(Ok(()), |violations| Err(Rejection::Invalid(violations)))
+/// Refuses a signal that exceeds the limits of the buffer.
+fn check_room(instance: &Instance, sent: &Sent<'_>) -> Result<(), Rejection> {
+    let buffered = &instance.buffered;
+    let own = buffered
+        .iter()
+        .filter(|signal| signal.sender.id == sent.sender.id);
+    let bytes = |signal: &BufferedSignal| signal.input.as_str().len();
+    let coming = sent.input.as_str().len();
+    let of_sender: usize = own.clone().map(bytes).sum();
+    let of_all: usize = buffered.iter().map(bytes).sum();
+    let full = if own.count() >= BUFFERED_OF_SENDER_MAX {
+        format!("{BUFFERED_OF_SENDER_MAX} signals of yours are")
+    } else if of_sender + coming > BUFFERED_BYTES_OF_SENDER_MAX {
+        format!("with it, more than {BUFFERED_BYTES_OF_SENDER_MAX} bytes of yours would be")
+    } else if buffered.len() >= BUFFERED_MAX {
+        format!("{BUFFERED_MAX} signals are")
+    } else if of_all + coming > BUFFERED_BYTES_MAX {
+        format!("with it, more than {BUFFERED_BYTES_MAX} bytes would be")
+    } else {
+        return Ok(());
+    };
+    let trigger = sent.trigger;
+    let message = format!("no state takes {trigger} now, and {full} buffered");
+    Err(Rejection::not_now("limit_reached", message))
+}
+
+fn check_declared(graph: &Graph, trigger: &str) -> Result<(), Rejection> {
+    let declared = graph.transitions.iter().filter(|way| by_signal(way));
+    let mut declared: Vec<_> = declared.map(|way| way.trigger.as_str()).collect();
+    declared.sort_unstable();
+    declared.dedup();
+    if declared.contains(&trigger) {
+        return Ok(());
     }
+    let message = if declared.is_empty() {
+        "no state of this flow takes signals".to_owned()
+    } else {
+        format!("this flow takes the signals {}", declared.join(", "))
+    };
+    Err(Rejection::invalid("/trigger", "unknown_signal", message))
+}
 
-    /// Refuses a signal that exceeds the limits of the buffer.
-    fn check_room(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
-        let buffered = &self.instance.buffered;
-        let own = buffered
-            .iter()
-            .filter(|signal| signal.sender.id == sent.sender.id);
-        let bytes = |signal: &BufferedSignal| signal.input.as_str().len();
-        let coming = sent.input.as_str().len();
-        let of_sender: usize = own.clone().map(bytes).sum();
-        let of_all: usize = buffered.iter().map(bytes).sum();
-        let full = if own.count() >= BUFFERED_OF_SENDER_MAX {
-            format!("{BUFFERED_OF_SENDER_MAX} signals of yours are")
-        } else if of_sender + coming > BUFFERED_BYTES_OF_SENDER_MAX {
-            format!("with it, more than {BUFFERED_BYTES_OF_SENDER_MAX} bytes of yours would be")
-        } else if buffered.len() >= BUFFERED_MAX {
-            format!("{BUFFERED_MAX} signals are")
-        } else if of_all + coming > BUFFERED_BYTES_MAX {
-            format!("with it, more than {BUFFERED_BYTES_MAX} bytes would be")
-        } else {
-            return Ok(());
+/// The state instances that declare this trigger for signals, the oldest first.
+fn takers<'t>(
+    graph: &'t Graph,
+    instance: &'t Instance,
+    trigger: &'t str,
+) -> impl Iterator<Item = &'t StateInstance> + 't {
+    let takes =
+        move |state_instance: &&StateInstance| way(graph, &state_instance.name, trigger).is_some();
+    instance.active.iter().filter(takes)
+}
+
+fn way<'g>(graph: &'g Graph, state: &str, trigger: &str) -> Option<&'g Transition> {
+    let way = graph.transition(state, trigger);
+    way.filter(|way| by_signal(way))
+}
+
+fn permits(
+    graph: &Graph,
+    instance: &Instance,
+    state: StateId,
+    sent: &Sent<'_>,
+) -> Result<(), Rejection> {
+    let name = &state_instance_of(instance, state).name;
+    let way = way(graph, name, sent.trigger);
+    match way.and_then(|way| way.permission.as_deref()) {
+        Some(permission) if !sent.sender.may(permission) => Err(Rejection::forbidden(
+            "permission_missing",
+            format!(
+                "{} in {name} needs the permission {permission}",
+                sent.trigger
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn propose(execution: &mut Execution<'_>, state: StateId, sent: &Sent<'_>) {
+    let occurrence = Occurrence {
+        state_instance: state.to_string(),
+        trigger: sent.trigger.to_owned(),
+        source: Source::Signal {
+            sender: sent.sender.clone(),
+            id: sent.id.to_owned(),
+            correlation: sent.correlation.map(str::to_owned),
+            at: sent.at,
+        },
+        input: sent.input.clone(),
+    };
+    let moving = Moving {
+        state,
+        decision: None,
+    };
+    execution.phase = Phase::Transition(occurrence.into(), moving);
+}
+
+/// Drops buffered signals whose trigger a wait state declares without taking buffered signals, unless another state instance
+/// takes them. All following states have been entered by now, so the order of a plan's targets does not matter.
+pub(super) fn drop_buffered(execution: &mut Execution<'_>) {
+    let graph = &execution.context.version.graph;
+    for state in std::mem::take(&mut execution.dropping) {
+        let instance = &execution.instance;
+        let mut active = instance.active.iter();
+        // A join that began after it may have cancelled it.
+        let Some(state_instance) = active.find(|one| one.id == state) else {
+            continue;
         };
-        let trigger = sent.trigger;
-        let message = format!("no state takes {trigger} now, and {full} buffered");
-        Err(Rejection::not_now("limit_reached", message))
-    }
-
-    fn check_declared(&self, trigger: &str) -> Result<(), Rejection> {
-        let graph = &self.context.version.graph;
-        let declared = graph.transitions.iter().filter(|way| by_signal(way));
-        let mut declared: Vec<_> = declared.map(|way| way.trigger.as_str()).collect();
-        declared.sort_unstable();
-        declared.dedup();
-        if declared.contains(&trigger) {
-            return Ok(());
-        }
-        let message = if declared.is_empty() {
-            "no state of this flow takes signals".to_owned()
-        } else {
-            format!("this flow takes the signals {}", declared.join(", "))
+        let is_dropped = |signal: &&BufferedSignal| {
+            way(graph, &state_instance.name, &signal.trigger).is_some()
+                && buffered_taker(graph, instance, &signal.trigger).is_none()
         };
-        Err(Rejection::invalid("/trigger", "unknown_signal", message))
-    }
-
-    /// The state instances that declare this trigger for signals, the oldest first.
-    fn takers<'t>(&'t self, trigger: &'t str) -> impl Iterator<Item = &'t StateInstance> + 't {
-        let takes = move |state_instance: &&StateInstance| {
-            self.way(&state_instance.name, trigger).is_some()
-        };
-        self.instance.active.iter().filter(takes)
-    }
-
-    fn way(&self, state: &str, trigger: &str) -> Option<&'a Transition> {
-        let way = self.context.version.graph.transition(state, trigger);
-        way.filter(|way| by_signal(way))
-    }
-
-    fn permits(&self, state: StateId, sent: &Sent<'_>) -> Result<(), Rejection> {
-        let name = &self.state_instance_of(state).name;
-        let way = self.way(name, sent.trigger);
-        match way.and_then(|way| way.permission.as_deref()) {
-            Some(permission) if !sent.sender.may(permission) => Err(Rejection::forbidden(
-                "permission_missing",
-                format!(
-                    "{} in {name} needs the permission {permission}",
-                    sent.trigger
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn propose(&mut self, state: StateId, sent: &Sent<'_>) {
-        let occurrence = Occurrence {
-            state_instance: state.to_string(),
-            trigger: sent.trigger.to_owned(),
-            source: Source::Signal {
-                sender: sent.sender.clone(),
-                id: sent.id.to_owned(),
-                correlation: sent.correlation.map(str::to_owned),
-                at: sent.at,
-            },
-            input: sent.input.clone(),
-        };
-        let moving = Moving {
-            state,
-            decision: None,
-        };
-        self.phase = Phase::Transition(occurrence.into(), moving);
-    }
-
-    /// Drops buffered signals whose trigger a wait state declares without taking buffered signals, unless another state instance
-    /// takes them. All following states have been entered by now, so the order of a plan's targets does not matter.
-    pub(super) fn drop_buffered(&mut self) {
-        for state in std::mem::take(&mut self.dropping) {
-            let mut active = self.instance.active.iter();
-            // A join that began after it may have cancelled it.
-            let Some(state_instance) = active.find(|one| one.id == state) else {
-                continue;
-            };
-            let is_dropped = |signal: &&BufferedSignal| {
-                self.way(&state_instance.name, &signal.trigger).is_some()
-                    && self.buffered_taker(&signal.trigger).is_none()
-            };
-            let buffered = self.instance.buffered.iter().filter(is_dropped);
-            let dropped: Vec<_> = buffered.cloned().collect();
-            for signal in &dropped {
-                self.take(signal, state);
-            }
+        let buffered = instance.buffered.iter().filter(is_dropped);
+        let dropped: Vec<_> = buffered.cloned().collect();
+        for signal in &dropped {
+            take(execution, signal, state);
         }
     }
+}
 
-    /// Removes a signal from the buffer. Other buffered signals may have the same id.
-    fn take(&mut self, signal: &BufferedSignal, state: StateId) {
-        let mut namesakes = self
-            .instance
-            .buffered
-            .iter()
-            .filter(|kept| kept.id == signal.id);
-        let older = namesakes.position(|kept| kept == signal);
-        let older = older.filter(|older| *older > 0);
-        self.emit(Event::SignalTaken {
-            id: signal.id.clone(),
-            state,
-            older: older.and_then(|older| u32::try_from(older).ok()),
-        });
+/// Removes a signal from the buffer. Other buffered signals may have the same id.
+fn take(execution: &mut Execution<'_>, signal: &BufferedSignal, state: StateId) {
+    let mut namesakes = execution
+        .instance
+        .buffered
+        .iter()
+        .filter(|kept| kept.id == signal.id);
+    let older = namesakes.position(|kept| kept == signal);
+    let older = older.filter(|older| *older > 0);
+    execution.emit(Event::SignalTaken {
+        id: signal.id.clone(),
+        state,
+        older: older.and_then(|older| u32::try_from(older).ok()),
+    });
+}
+
+/// The oldest state instance that takes buffered signals of this trigger.
+fn buffered_taker(graph: &Graph, instance: &Instance, trigger: &str) -> Option<StateId> {
+    let mut takers = takers(graph, instance, trigger);
+    let taker = takers.find(|state_instance| state_instance.takes_buffered(trigger));
+    taker.map(|state_instance| state_instance.id)
+}
+
+/// Proposes the oldest buffered signal that a state instance takes, if there is one. A suspended instance takes it when it is
+/// resumed.
+pub(super) fn take_buffered(execution: &mut Execution<'_>) -> bool {
+    if execution.instance.status != Status::Running || execution.signals_taken == TAKEN_MAX {
+        return false;
     }
-
-    /// The oldest state instance that takes buffered signals of this trigger.
-    fn buffered_taker(&self, trigger: &str) -> Option<StateId> {
-        let mut takers = self.takers(trigger);
-        let taker = takers.find(|state_instance| state_instance.takes_buffered(trigger));
-        taker.map(|state_instance| state_instance.id)
-    }
-
-    /// Proposes the oldest buffered signal that a state instance takes, if there is one. A suspended instance takes it when it is
-    /// resumed.
-    pub(super) fn take_buffered(&mut self) -> bool {
-        if self.instance.status != Status::Running || self.signals_taken == TAKEN_MAX {
-            return false;
+    let (graph, instance) = (&execution.context.version.graph, &execution.instance);
+    let found = instance.buffered.iter().find_map(|signal| {
+        let state = buffered_taker(graph, instance, &signal.trigger)?;
+        Some((state, signal.clone()))
+    });
+    let Some((state, signal)) = found else {
+        return false;
+    };
+    execution.signals_taken += 1;
+    take(execution, &signal, state);
+    let sent = Sent {
+        trigger: &signal.trigger,
+        id: &signal.id,
+        input: &signal.input,
+        sender: &signal.sender,
+        correlation: None,
+        at: signal.at,
+    };
+    let instance = &execution.instance;
+    let checked = permits(graph, instance, state, &sent);
+    match checked.and_then(|()| check_payload(graph, instance, state, &sent)) {
+        Ok(()) => {
+            savepoint::set(execution, state, sent.trigger, true);
+            propose(execution, state, &sent);
         }
-        let found = self.instance.buffered.iter().find_map(|signal| {
-            let state = self.buffered_taker(&signal.trigger)?;
-            Some((state, signal.clone()))
-        });
-        let Some((state, signal)) = found else {
-            return false;
-        };
-        self.signals_taken += 1;
-        self.take(&signal, state);
-        let sent = Sent {
-            trigger: &signal.trigger,
-            id: &signal.id,
-            input: &signal.input,
-            sender: &signal.sender,
-            correlation: None,
-            at: signal.at,
-        };
-        let checked = self.permits(state, &sent);
-        match checked.and_then(|()| self.check_payload(state, &sent)) {
-            Ok(()) => {
-                self.set_savepoint(state, sent.trigger, true);
-                self.propose(state, &sent);
-            }
-            Err(refused) => self.refuse(state, signal.trigger.clone(), refused.into_reason()),
+        Err(refused) => {
+            let trigger = signal.trigger.clone();
+            savepoint::refuse(execution, state, trigger, refused.into_reason());
         }
-        true
     }
+    true
 }
 
 fn by_signal(way: &Transition) -> bool {

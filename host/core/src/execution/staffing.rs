@@ -7,7 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::TaskId;
+use crate::graph::Graph;
+use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, Instance, StateInstance, Task};
 use crate::lookup::{Findings, Lookup};
 
@@ -81,6 +82,32 @@ pub(super) struct OpenState<'a> {
 }
 
 impl<'a> OpenState<'a> {
+    /// The active state instance, if it has open tasks.
+    pub(super) fn find(
+        graph: &Graph,
+        instance: &'a Instance,
+        state: StateId,
+    ) -> Option<OpenState<'a>> {
+        let state_instance = instance
+            .active
+            .iter()
+            .find(|state_instance| state_instance.id == state)?;
+        let open_state = OpenState::of(graph, instance, state_instance);
+        open_state.open().next().is_some().then_some(open_state)
+    }
+
+    pub(super) fn of(
+        graph: &Graph,
+        instance: &'a Instance,
+        state_instance: &'a StateInstance,
+    ) -> OpenState<'a> {
+        OpenState {
+            instance,
+            state_instance,
+            own_work: graph.is_own_work(&state_instance.name),
+        }
+    }
+
     pub(super) fn open(self) -> impl Iterator<Item = &'a Task> {
         self.state_instance
             .tasks

@@ -3,78 +3,80 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::eligibility::Workplace;
 use super::ownership::ASSIGN;
 use super::rules::task_not_suspended;
-use super::{Execution, ExecutionError};
+use super::{Execution, ExecutionError, rules};
 use crate::event::Event;
-use crate::ids::{DeadlineId, StateId, TaskId};
+use crate::ids::{DeadlineId, TaskId};
 use crate::instance::Task;
 use crate::rejection::Rejection;
 
 /// How long a task may be suspended until the host resumes it.
 const UNTIL_MAX: SignedDuration = SignedDuration::from_hours(24 * 366);
 
-impl Execution<'_> {
-    /// The owner, a substitute of the owner or an operator suspends the task.
-    pub(super) fn suspend_task(
-        &mut self,
-        id: TaskId,
-        reason: Option<&str>,
-        until: Option<Timestamp>,
-    ) -> Result<(), ExecutionError> {
-        let (state, task) = self.task_of(id, "suspend")?;
-        task_not_suspended(&self.instance, task)?;
-        let now = self.context.now;
-        let refuse = |code, message: &str| Err(Rejection::invalid("/until", code, message).into());
-        match until.map(|until| until.duration_since(now)) {
-            Some(pause) if pause <= SignedDuration::ZERO => {
-                return refuse("not_in_future", "a time after now");
-            }
-            Some(pause) if pause > UNTIL_MAX => {
-                return refuse("too_late", "at most 366 days ahead");
-            }
-            _ => {}
+/// The owner, a substitute of the owner or an operator suspends the task.
+pub(super) fn suspend(
+    execution: &mut Execution<'_>,
+    id: TaskId,
+    reason: Option<&str>,
+    until: Option<Timestamp>,
+) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    check_holder(place, task, "suspend")?;
+    task_not_suspended(&execution.instance, task)?;
+    let now = execution.context.now;
+    let refuse = |code, message: &str| Err(Rejection::invalid("/until", code, message).into());
+    match until.map(|until| until.duration_since(now)) {
+        Some(pause) if pause <= SignedDuration::ZERO => {
+            return refuse("not_in_future", "a time after now");
         }
-        self.emit(Event::TaskSuspended {
-            task: id,
-            state,
-            reason: reason.map(str::to_owned),
-            until,
-        });
-        Ok(())
-    }
-
-    /// The owner, a substitute of the owner or an operator resumes the task.
-    pub(super) fn resume_task(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (state, task) = self.task_of(id, "resume")?;
-        if task.suspended.is_none() {
-            let message = "the task is not suspended";
-            return Err(Rejection::not_now("not_suspended", message).into());
+        Some(pause) if pause > UNTIL_MAX => {
+            return refuse("too_late", "at most 366 days ahead");
         }
-        self.emit(Event::TaskResumed { task: id, state });
-        Ok(())
+        _ => {}
     }
+    let state = place.state_instance.id;
+    execution.emit(Event::TaskSuspended {
+        task: id,
+        state,
+        reason: reason.map(str::to_owned),
+        until,
+    });
+    Ok(())
+}
 
-    /// The open task, if the actor may suspend and resume it. A task that nobody owns is suspended by operators only.
-    fn task_of(&self, id: TaskId, what: &str) -> Result<(StateId, &Task), Rejection> {
-        let (place, task) = self.place(id)?;
-        match place.owned(task, what) {
-            Err(refusal) if !self.context.actor.may(ASSIGN) => Err(refusal),
-            _ => Ok((place.state_instance.id, task)),
-        }
+/// The owner, a substitute of the owner or an operator resumes the task.
+pub(super) fn resume(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
+    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    check_holder(place, task, "resume")?;
+    if task.suspended.is_none() {
+        let message = "the task is not suspended";
+        return Err(Rejection::not_now("not_suspended", message).into());
     }
+    let state = place.state_instance.id;
+    execution.emit(Event::TaskResumed { task: id, state });
+    Ok(())
+}
 
-    /// Resumes the suspended task that this deadline resumes. False if no suspended task has this deadline at this time.
-    pub(super) fn resumes(&mut self, id: DeadlineId, due_at: Timestamp) -> bool {
-        let found = self.instance.active.iter().find_map(|state_instance| {
-            let mut tasks = state_instance.tasks.iter();
-            let task = tasks.find(|task| task.resumption() == Some((id, due_at)))?;
-            Some((state_instance.id, task.id))
-        });
-        let Some((state, task)) = found else {
-            return false;
-        };
-        self.emit(Event::TaskResumed { task, state });
-        true
+/// Refuses an actor who may not suspend and resume the task. A task that nobody owns is suspended by operators only.
+fn check_holder(place: Workplace<'_>, task: &Task, what: &str) -> Result<(), Rejection> {
+    match place.owned(task, what) {
+        Err(refusal) if !place.context.actor.may(ASSIGN) => Err(refusal),
+        _ => Ok(()),
     }
+}
+
+/// Resumes the suspended task that this deadline resumes. False if no suspended task has this deadline at this time.
+pub(super) fn resume_due(execution: &mut Execution<'_>, id: DeadlineId, due_at: Timestamp) -> bool {
+    let found = execution.instance.active.iter().find_map(|state_instance| {
+        let mut tasks = state_instance.tasks.iter();
+        let task = tasks.find(|task| task.resumption() == Some((id, due_at)))?;
+        Some((state_instance.id, task.id))
+    });
+    let Some((state, task)) = found else {
+        return false;
+    };
+    execution.emit(Event::TaskResumed { task, state });
+    true
 }
