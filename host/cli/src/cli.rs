@@ -1,7 +1,7 @@
-//! The command line. One file per noun. Each command calls the API ([`client`]) and passes the response to [`output`].
+//! The command line. One file per noun. Most commands call the API ([`client`]) and pass the response to [`output`].
 //!
-//! `dev` and `serve` run a [`host`] in this process; `plugin` only works on files. The environment is read here, once, and passed
-//! on.
+//! `dev` and `serve` run a [`host`] in this process. `migrate`, `doctor`, `audit verify` and `audit export` use the database, and
+//! `plugin` works on files. The environment is read here, once, and passed on.
 
 mod absence;
 mod answer;
@@ -190,14 +190,14 @@ struct Environment {
     program: PathBuf,
     /// Whether the shell finds this program by its name.
     in_path: bool,
-    /// Whether cargo runs this program, with its own settings in the environment.
+    /// Whether cargo started this program. Then the environment has the settings of that build.
     under_cargo: bool,
     /// Prints hints about the environment.
     output: Output,
 }
 
 impl Environment {
-    /// The same without hints.
+    /// A copy that prints no hints.
     fn in_silence(&self) -> Environment {
         let output = Output {
             quiet: true,
@@ -209,7 +209,7 @@ impl Environment {
         }
     }
 
-    /// Compiles components of others: in a child process.
+    /// The compiler for components that the user may not trust: a child process.
     fn compiler(&self) -> Compiler {
         Compiler::Child(self.program.clone())
     }

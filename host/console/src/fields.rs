@@ -1,5 +1,5 @@
-//! The fields of a form by a JSON Schema, and the JSON of a filled form. A value that no other field can express has a field for
-//! JSON. The API checks every value: a text that is not a number is sent unchanged, and the refusal names it.
+//! The fields of a form for a JSON Schema, and the JSON of a filled form. A member of a type without its own kind of field gets a
+//! field for JSON. The API checks every value: a text that is not a number is sent unchanged, and the refusal names it.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::posted::Fields;
 
 /// The prefix of the names of fields.
 const PREFIX: &str = "input.";
-/// The name of the one field if the schema does not list members.
+/// The name of the only field if the schema lists no members.
 const WHOLE: &str = "input";
-/// Texts that may be longer get a field of several lines.
+/// A text that may be longer gets a field of several lines.
 const LINE_CHARS_MAX: u64 = 200;
 /// The separator of several errors of one field.
 const BETWEEN: &str = " · ";
@@ -28,8 +28,8 @@ pub(crate) struct Field {
     pub(crate) required: bool,
     pub(crate) value: String,
     pub(crate) error: String,
-    /// `text`, `long`, `number`, `choice`, `several`, `flag`, `json`, `person`, or a type of HTML's inputs. The value of `several`
-    /// has a line for each chosen one.
+    /// `text`, `long`, `number`, `choice`, `several`, `flag`, `json`, `person`, or a type of HTML's inputs. Of `several`, `value` has one
+    /// line for each chosen option.
     pub(crate) kind: &'static str,
     pub(crate) choices: Vec<String>,
     /// The pointer of the member in the body.
@@ -37,7 +37,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// A required field of a form of the console itself, for the member of this name of the body.
+    /// A required field for the body's member `name`, in a form that no schema describes.
     pub(crate) fn named(name: &str, label: String, kind: &'static str, filled: &Fields) -> Field {
         Field {
             name: name.to_owned(),
@@ -150,8 +150,8 @@ fn kind(member: &Value) -> &'static str {
     }
 }
 
-/// The JSON of a filled form. Empty fields are left out; a flag that is not set is false. A number that means another number in the
-/// reader's language is a text. All other numbers keep the typed digits.
+/// The JSON of a filled form. Empty fields are left out; a flag that is not set is false. A number that the reader's language reads as
+/// another number, such as `1.500` in German, becomes a text, which the API refuses. All other numbers keep the typed digits.
 pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Node {
     let mut members = BTreeMap::new();
     for field in of(schema, filled, "") {
@@ -175,12 +175,12 @@ pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Node {
     Node::Object(members)
 }
 
-/// JSON as the API takes it. A value that the API would refuse is a text, such as an object with a member named twice.
+/// The typed JSON. A text that the API does not read as JSON, such as an object that names a member twice, becomes a JSON string.
 fn parsed(text: &str) -> Node {
     Json::parse(text).map_or_else(|_| Node::String(text.to_owned()), |json| json.node())
 }
 
-/// Attaches the API's errors about single members to their fields. Returns the other errors.
+/// Adds the API's errors about single members to their fields. Returns the other errors.
 pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
     let mut rest = Vec::new();
     for error in &trouble.errors {
@@ -197,14 +197,14 @@ pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a F
 }
 
 /// Adds a message to those of a field, unless it is there already.
-pub(crate) fn add(said: &mut String, more: &str) {
-    if said.split(BETWEEN).any(|one| one == more) {
+pub(crate) fn add(messages: &mut String, message: &str) {
+    if messages.split(BETWEEN).any(|known| known == message) {
         return;
     }
-    if !said.is_empty() {
-        said.push_str(BETWEEN);
+    if !messages.is_empty() {
+        messages.push_str(BETWEEN);
     }
-    said.push_str(more);
+    messages.push_str(message);
 }
 
 #[cfg(test)]

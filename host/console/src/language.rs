@@ -1,4 +1,4 @@
-//! The texts of the console, in each language by a catalogue of `locales/`. English is complete, and the others have the same
+//! The texts of the console. Each language has a catalogue in `locales/`. English is complete, and the others have the same
 //! texts: a test compares them.
 
 use std::borrow::Cow;
@@ -19,9 +19,9 @@ pub(crate) const COOKIE: &str = "__Host-wrkflw-language";
 /// A language with its texts.
 pub(crate) struct Language {
     pub(crate) code: &'static str,
-    /// Its name in itself.
+    /// Its name in the language itself.
     pub(crate) name: &'static str,
-    /// Its separator of thousands.
+    /// The separator between thousands.
     thousands: char,
     bundle: FluentBundle<FluentResource>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Language {
 /// Languages that write points between thousands; the others of the console write commas.
 const WITH_POINTS: [&str; 1] = ["de"];
 
-/// Sources by code and name. The first is the default.
+/// The code, name and catalogue of each language. The first is the default.
 pub(crate) const SOURCES: [(&str, &str, &str); 3] = [
     ("en", "English", include_str!("../locales/en.ftl")),
     ("th", "ไทย", include_str!("../locales/th.ftl")),
@@ -72,7 +72,7 @@ fn by_commas<M>(value: &FluentValue<'_>, _: &M) -> Option<String> {
     by_thousands(value, ',')
 }
 
-/// A number of a text. Pages count in whole numbers.
+/// Formats a number within a text. Pages have whole numbers only.
 fn by_thousands(value: &FluentValue<'_>, separator: char) -> Option<String> {
     match value {
         FluentValue::Number(number) => Some(grouped(&number.as_string(), separator)),
@@ -130,8 +130,8 @@ impl Words {
         }
     }
 
-    /// These words with the preferred language and time zone of a person. A preference that is missing, or that the console does not
-    /// have, changes nothing.
+    /// The texts in the language and time zone that a person prefers. Without a known language the present one stays; without a known
+    /// time zone there is none.
     pub(crate) fn preferring(self, preference: &Preference) -> Words {
         let language = preference.language.as_deref().and_then(preferred);
         Words {
@@ -149,7 +149,7 @@ impl Words {
         self.zone
     }
 
-    /// The name of the zone in which the reader gives moments.
+    /// The name of the zone of the moments that the reader types.
     pub(crate) fn zone_name(self) -> &'static str {
         zone::name_of(self.zone)
     }
@@ -159,7 +159,7 @@ impl Words {
         self.format(id, None)
     }
 
-    /// A text with the variable `$count`, by which its plural is chosen.
+    /// A text with the variable `$count`, which also selects the plural form.
     pub(crate) fn n(self, id: &str, count: impl TryInto<i64>) -> String {
         let mut arguments = FluentArgs::new();
         arguments.set("count", count.try_into().unwrap_or(i64::MAX));
@@ -172,7 +172,7 @@ impl Words {
         grouped(&number.to_string(), self.language.thousands)
     }
 
-    /// Whether a text that is a number in JSON may mean another number with separated thousands to the reader: in German, `1.500`.
+    /// Whether the reader may take the `.` of a JSON number for a separator of thousands, as in `1.500` in German.
     pub(crate) fn has_thousands(self, text: &str) -> bool {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_plain = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
@@ -197,7 +197,7 @@ impl Words {
         self.format(id, Some(&arguments)).into_owned()
     }
 
-    /// A text that may be missing, such as the name of a value that the API may gain.
+    /// A text, or None if the catalogue lacks it: for example the name of a value that a later API adds.
     pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
         self.has(id).then(|| self.t(id))
     }
@@ -206,7 +206,7 @@ impl Words {
         self.language.bundle.has_message(id)
     }
 
-    /// The text of a kind, such as a type of document.
+    /// The text with the id `what-kind`.
     pub(crate) fn t_of(self, what: &str, kind: &str) -> Cow<'static, str> {
         self.t(&format!("{what}-{kind}"))
     }

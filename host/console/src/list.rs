@@ -31,7 +31,7 @@ pub(crate) struct Paged<T> {
     pub(crate) groups: BTreeMap<String, String>,
 }
 
-/// What the API says of a page of a list: where the next one begins, and how many rows there are.
+/// What the API says of a page: where the next page begins, and how many rows the whole list has.
 #[derive(Default, Deserialize)]
 pub(crate) struct PageInfo {
     pub(crate) next: Option<String>,
@@ -87,7 +87,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// A cell: a text, a link or a badge, with something small below.
+/// A cell: a text, a link or a badge, with an optional small text below it.
 #[derive(Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
@@ -183,26 +183,26 @@ pub(crate) struct Listing {
     pub(crate) heading: String,
     pub(crate) about: String,
     pub(crate) done: Option<String>,
-    /// Further actions.
+    /// Links to actions.
     pub(crate) buttons: Vec<Link>,
     pub(crate) tabs: Vec<Link>,
     /// The words that were searched, and the page that searches.
     pub(crate) search: Option<(String, String)>,
     pub(crate) table: Table,
-    /// The text if there is no row.
+    /// The text in place of a table without rows.
     pub(crate) empty: String,
     pub(crate) first: Option<String>,
     pub(crate) next: Option<String>,
 }
 
 impl Listing {
-    /// Whether the visitor's roles permit this.
+    /// Whether the visitor's roles have this permission.
     pub(crate) fn may(&self, permission: &str) -> bool {
         let mut readers = self.shell.reader.iter();
         readers.any(|reader| reader.may(permission))
     }
 
-    /// A page in this section without tabs.
+    /// A page of this section with a heading and a table only.
     pub(crate) async fn new(
         visitor: &Visitor,
         section: &'static str,
@@ -225,8 +225,8 @@ impl Listing {
         }
     }
 
-    /// Adds the links to the first page and to the next one. `parameters` are the other parameters of the address. A page without rows
-    /// but with a next page does not say that the list is empty.
+    /// Adds the links to the first and the next page. `parameters` are the other parameters of the address. A page without rows that has a
+    /// next page says that only a part was searched, not that the list is empty.
     pub(crate) fn paged(
         self,
         path: &str,

@@ -18,14 +18,14 @@ pub(crate) struct Moment {
     pub(crate) absolute: String,
     /// Whether it has passed.
     pub(crate) passed: bool,
-    /// Whether it is near: within a day.
+    /// Whether it is less than a day away, before or after now.
     pub(crate) soon: bool,
 }
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// Beyond, the number of days says less than the date.
+/// A moment that is further away is shown as a date, which says more than a number of days.
 const RELATIVE_DAYS_MAX: i64 = 60;
 
 impl Moment {

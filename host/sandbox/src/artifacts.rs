@@ -22,7 +22,7 @@ use wrkflw_core::ids::Digest;
 const MAGIC: &[u8; 8] = b"wrkflwA1";
 const MAC_BYTES: usize = 32;
 const HEADER_BYTES: usize = MAGIC.len() + MAC_BYTES;
-/// The largest machine code that is stored or loaded. The largest toolchain tried makes 43 MB.
+/// The largest machine code that is stored or loaded. Of the toolchains that were tried, the largest machine code has 43 MB.
 pub(super) const ARTIFACT_BYTES_MAX: u64 = 512 << 20;
 const QUARANTINE: &str = "quarantined";
 
@@ -86,7 +86,7 @@ impl Artifacts {
         }))
     }
 
-    /// The stored code of this component, if there is some with a valid MAC.
+    /// The stored code of this component. None if there is none, if it cannot be read, or if its MAC is wrong, which quarantines it.
     pub(super) fn open(&self, digest: Digest) -> Option<Artifact> {
         let path = self.path(digest);
         let bytes = match read_bounded(&path) {
@@ -107,7 +107,7 @@ impl Artifacts {
         None
     }
 
-    /// Quarantines a file that must not be loaded. It is kept for an investigation.
+    /// Renames the file of this component, so that it is not loaded but kept for an investigation.
     pub(super) fn quarantine(&self, digest: Digest) {
         let path = self.path(digest);
         metrics::counter!("wrkflw_artifacts_quarantined_total").increment(1);
@@ -210,7 +210,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The same for engines whose machine code is interchangeable: `wasmtime` version, target and settings.
+/// A digest of the `wasmtime` version, target and settings. It is equal for engines whose machine code is interchangeable.
 pub(super) fn compatibility(engine: &Engine) -> [u8; 32] {
     struct Sha(Sha256);
     impl Hasher for Sha {

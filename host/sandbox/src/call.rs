@@ -32,7 +32,7 @@ const LIFTED_BYTES_PER_OUTPUT_BYTE: usize = 4;
 /// The contract has no resources, but the engine requires a number.
 const HANDLES_MAX: usize = 64;
 
-/// A question in the guest's types.
+/// A function of the guest with its arguments, in the guest's types.
 pub(super) enum Call {
     Describe(String),
     Start(types::Snapshot, types::Actor),
@@ -40,7 +40,7 @@ pub(super) enum Call {
     Enter(types::Snapshot, Vec<types::Entry>),
 }
 
-/// The answer, not checked yet.
+/// The answer of a function, not checked yet.
 #[derive(serde::Serialize, PartialEq)]
 pub(super) enum RawAnswer {
     Described(Result<Box<types::Definition>, Vec<types::Violation>>),
@@ -53,7 +53,7 @@ fn encode(value: &impl serde::Serialize, bytes: &mut Vec<u8>) {
     postcard::to_io(value, bytes).expect("a vector takes every byte, and every list has a length");
 }
 
-/// The end of a call, and what it used.
+/// The result of a call, and what the call used.
 pub(super) struct CallResult {
     pub(super) answer: Result<RawAnswer, Cause>,
     /// The whole budget if the guest failed, because the remaining fuel is not reliable after a trap. Zero if the call never ran.
@@ -72,10 +72,10 @@ impl CallResult {
 }
 
 impl Call {
-    /// How many functions there are.
+    /// The number of functions.
     pub(super) const FUNCTIONS: usize = 4;
 
-    /// The function, from 0.
+    /// The index of the function, from 0.
     pub(super) fn number(&self) -> usize {
         match self {
             Call::Describe(_) => 0,
@@ -94,7 +94,7 @@ impl Call {
         }
     }
 
-    /// Its arguments, each in postcard 1.0 (<https://postcard.jamesmunns.com/wire-format>). The encoding has no names: it depends on
+    /// The arguments, each in postcard 1.0 (<https://postcard.jamesmunns.com/wire-format>). The encoding has no names: it depends on
     /// the order and the types of the members in the contract.
     pub(super) fn arguments(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(ARGUMENTS_BYTES);
@@ -107,7 +107,8 @@ impl Call {
         bytes
     }
 
-    /// SHA-256 of the contract's package, the function and these [`Call::arguments`], each text ended by a zero byte.
+    /// SHA-256 of the contract's package and the name of the function, each followed by a zero byte, and the
+    /// [arguments](Call::arguments).
     pub(super) fn digest(&self, arguments: &[u8]) -> [u8; 32] {
         let mut hasher = Sha256::new();
         for text in [PACKAGE, self.function()] {
@@ -297,7 +298,7 @@ fn without_trap(settings: &Settings, message: String, allowance: &Allowance) -> 
     if allowance.is_instantiated {
         return Cause::Malformed { detail: message };
     }
-    // An instance begins with memories and tables of the sizes that its modules declare.
+    // Modules declare the initial sizes of their memories and tables. If they exceed the limits, the component is at fault.
     if allowance.memory_refused || allowance.table_refused {
         return Cause::Incompatible(vec![of_component("component_rejected", message)]);
     }

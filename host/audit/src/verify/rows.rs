@@ -1,4 +1,5 @@
-//! Compares the rows that entries give with the stored rows. A finding names the table, the key of the row, and the column.
+//! Compares the rows that follow from the audit entries with the stored rows. A finding names the table, the key of the row, and the
+//! column.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use wrkflw_core::audit::sha256;
 use wrkflw_core::column::Column;
 use wrkflw_core::ids::hex;
 
-/// Characters of a value that a finding shows.
+/// Maximum number of characters of a value that a finding shows.
 const SHOWN_MAX: usize = 200;
 
 /// The description of a table.
@@ -26,10 +27,10 @@ pub(super) struct Table {
     pub(super) hidden: &'static [&'static str],
 }
 
-/// The columns of a row that entries give. Columns that no entry records are missing.
+/// The columns of one row, with the values that follow from the entries. Columns that no entry records are left out.
 pub(super) type Given = Vec<(&'static str, Value)>;
 
-/// The rows of a table that entries give.
+/// The rows of a table that follow from the entries, by key. Each comparison removes its row.
 pub(super) struct Expected {
     table: &'static Table,
     rows: BTreeMap<String, Given>,
@@ -44,15 +45,15 @@ impl Expected {
     }
 
     pub(super) fn give(&mut self, given: Given) {
-        let of = |name: &str| {
+        let value_of = |name: &str| {
             let column = given.iter().find(|(column, _)| *column == name);
             column.map_or(&Value::Null, |(_, value)| value)
         };
-        let key = key(self.table, of);
+        let key = key(self.table, value_of);
         self.rows.insert(key, given);
     }
 
-    /// Compares a stored row with the one that entries give.
+    /// Compares a stored row with the expected one.
     pub(super) fn meet(&mut self, stored: &Columns, problems: &mut Vec<Problem>) {
         let table = self.table;
         let key = key(table, |name| stored.get(name).unwrap_or(&Value::Null));
@@ -77,7 +78,7 @@ impl Expected {
         }
     }
 
-    /// Reports the rows that are missing.
+    /// Reports the expected rows that no stored row matched.
     pub(super) fn end(self, problems: &mut Vec<Problem>) {
         let name = self.table.name;
         for key in self.rows.into_keys() {
@@ -86,7 +87,7 @@ impl Expected {
         }
     }
 
-    /// Compares all stored rows at once.
+    /// Compares all stored rows, and reports the missing ones.
     pub(super) fn hold<'a>(
         mut self,
         stored: impl IntoIterator<Item = &'a Columns>,
@@ -99,11 +100,11 @@ impl Expected {
     }
 }
 
-fn key<'a>(table: &Table, of: impl Fn(&str) -> &'a Value) -> String {
+fn key<'a>(table: &Table, value_of: impl Fn(&str) -> &'a Value) -> String {
     let parts = table
         .key
         .iter()
-        .map(|name| format!("{name} {}", shown_key(of(name))));
+        .map(|name| format!("{name} {}", shown_key(value_of(name))));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -146,7 +147,7 @@ pub(super) fn given(names: &[&'static str], values: Vec<Column<'_>>) -> Given {
     names.iter().copied().zip(values).collect()
 }
 
-/// The digest that replaces a long text.
+/// The SHA-256 of a long text, in hex. Rows have it in place of the text.
 pub(super) fn digest(text: &str) -> Value {
     Value::String(hex(&sha256(text.as_bytes())))
 }

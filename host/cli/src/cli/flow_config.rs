@@ -1,4 +1,4 @@
-//! The config for a check or publication of a flow: a file, or the empty object.
+//! The config with which a flow is checked or published: a file, or the empty object.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,8 +9,9 @@ use super::failure::{Exit, Failure};
 use wrkflw_core::check::Problem;
 use wrkflw_core::json::Json;
 
-/// A config, and what messages call it.
+/// The text of a config.
 pub(super) struct FlowConfig {
+    /// The path of its file, or the words by which messages name the empty config.
     pub(super) name: String,
     pub(super) text: String,
 }
@@ -44,7 +45,7 @@ impl FlowConfig {
         })
     }
 
-    /// The failure, with the name of the config's file before the problems of the config.
+    /// Adds the name of the config's file to the problems of the config in a failure. Other errors do not change.
     pub(super) fn named_in(&self, error: anyhow::Error) -> anyhow::Error {
         match error.downcast::<Failure>() {
             Ok(failure) => failure

@@ -270,12 +270,12 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
             one,
             reason,
             change,
-        } => (one, "cancel".to_owned(), because(&reason), change),
+        } => (one, "cancel".to_owned(), reason_body(&reason), change),
         InstanceCommand::Suspend {
             one,
             reason,
             change,
-        } => (one, "suspend".to_owned(), because(&reason), change),
+        } => (one, "suspend".to_owned(), reason_body(&reason), change),
         InstanceCommand::Migrate {
             one,
             version,
@@ -299,7 +299,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         reading => unreachable!("{reading:?} changes nothing"),
     };
     let (client, path) = one.open_to_change(&change, environment)?;
-    // A restart makes another instance. A caller who may not read instances may still make a dry run. It is shown without the state before.
+    // A restart makes another instance, so nothing is compared. A caller who may not read the instance gets no comparison.
     let before = if change.is_dry_run() && verb != "restart" {
         client.get_if_permitted(&path)?
     } else {
@@ -309,7 +309,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
     show_changed(&client, &answer, before.as_ref(), output)
 }
 
-fn because(reason: &str) -> Json {
+fn reason_body(reason: &str) -> Json {
     Json::object([("reason", Json::of(&reason))])
 }
 
@@ -321,7 +321,8 @@ impl OneArgs {
         Ok((client, path))
     }
 
-    /// The same for a change. A repeated change must name the same instance, because another instance may be about the entity by then.
+    /// [`open`](Self::open) for a change. A change with an idempotency key must name its instance by id: when the change is repeated,
+    /// another instance may be about the entity.
     fn open_to_change(
         &self,
         change: &ChangeArgs,

@@ -16,7 +16,7 @@ use super::home::{self, make};
 
 /// The note in the folder of a `wrkflw dev`.
 const NOTE: &str = "dev.json";
-/// The folder of the notes of all of a user.
+/// The folder in the user's state folder with a note of each `wrkflw dev`.
 const NOTES: &str = "dev";
 /// The file in that folder that a process locks to add or remove notes.
 const LOCK: &str = "lock";
@@ -25,7 +25,7 @@ const NOTES_MAX: usize = 100;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The message if none can be chosen.
+/// The message if several run and none can be chosen.
 pub(super) const SEVERAL: &str =
     "several `wrkflw dev` run, and this folder does not tell which one is meant";
 
@@ -44,15 +44,15 @@ pub(super) struct Note {
     pub(super) started_at: i64,
 }
 
-/// The one that a command talks to.
+/// The `wrkflw dev` that a command talks to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) note: Note,
-    /// Whether it is only the single running one: it was not named, and does not run in this folder or above it.
+    /// Whether it was chosen only because no other one runs: it was not named, and does not run in this folder or above it.
     pub(super) elsewhere: bool,
 }
 
-/// Notes that are removed when this is dropped.
+/// The notes of this process. Dropping it removes them.
 pub(super) struct Announcement {
     note: Note,
     /// The notes, locked.
@@ -60,12 +60,12 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// Writes the note in this place: it replaces another note, or is written only if there is none.
+    /// Writes the note at `path`. With `replaces` it replaces a note that is there; otherwise it fails if there is one.
     fn leave(&mut self, path: PathBuf, replaces: bool) -> io::Result<()> {
         // Written and locked under another name first, so that every command that finds the note finds it complete and locked.
         let text = serde_json::to_vec_pretty(&self.note)?;
         let aside = path.with_extension(format!("{}.new", std::process::id()));
-        // A process of the same number may have been killed here.
+        // A killed process with the same id may have left this file.
         drop(fs::remove_file(&aside));
         let mut file = File::create_new(&aside)?;
         let written = file
@@ -78,7 +78,7 @@ impl Announcement {
                     fs::hard_link(&aside, &path)
                 }
             });
-        // There is none if it was renamed.
+        // After a rename there is nothing to remove.
         drop(fs::remove_file(&aside));
         written?;
         self.kept.push((path, file));
@@ -98,7 +98,7 @@ impl Drop for Announcement {
 }
 
 impl Note {
-    /// A file in the folder of its secrets.
+    /// Reads a secret of this name.
     pub(super) fn secret(&self, name: &str) -> Result<String> {
         let path = self.home.join(name);
         let text = fs::read_to_string(&path).with_context(|| {
@@ -169,7 +169,7 @@ pub(super) fn announce(
     own: Option<&Path>,
     state: Option<&Path>,
 ) -> Result<Announcement> {
-    // Dropped if a note cannot be left, which removes those before.
+    // If a note cannot be written, this is dropped, which removes the earlier ones.
     let mut announced = Announcement {
         note: note.clone(),
         kept: Vec::new(),
@@ -201,7 +201,7 @@ pub(super) fn announce(
     Ok(announced)
 }
 
-/// Removes the notes of those that were killed.
+/// Removes the notes of processes that were killed.
 fn forget_ended(state: &Path) {
     for path in notes(state) {
         if File::open(&path).is_ok_and(|note| !is_held(&note)) {
@@ -237,7 +237,7 @@ fn notes(state: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All running processes: those of this folder and the folders above it first, then the newest first.
+/// At most [`NOTES_MAX`] running processes: the nearest to `from` first, and of equally near ones the newest first.
 pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
     let above = from
         .ancestors()
@@ -255,7 +255,7 @@ pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
     found
 }
 
-/// The number of folders from the root to that of the note, if `from` is it or below it.
+/// The depth of the note's folder, if `from` is that folder or below it; else 0.
 fn nearness(note: &Note, from: &Path) -> usize {
     if from.starts_with(&note.folder) {
         note.folder.components().count()
@@ -264,7 +264,8 @@ fn nearness(note: &Note, from: &Path) -> usize {
     }
 }
 
-/// The process with this name. Without a name, the nearest; none if several are equally near.
+/// The process with this name, or without a name the nearest. None if no name is given and none runs. Fails if no process has the
+/// name, or if several are equally near.
 pub(super) fn choose(
     named: Option<&str>,
     from: &Path,
@@ -302,7 +303,7 @@ fn several(all: &[Note]) -> Failure {
         .next("name one with --dev NAME or WRKFLW_DEV, or go into the folder of one")
 }
 
-/// The one at this URL.
+/// The process that serves this URL.
 pub(super) fn at(url: &str, from: &Path, state: Option<&Path>) -> Option<Note> {
     all(from, state).into_iter().find(|note| note.url == url)
 }

@@ -1,8 +1,8 @@
-//! The page of an instance: a banner with the visitor's actions, the form of the chosen action, and a tab.
+//! The page of an instance: a banner with the visitor's actions, the form of the chosen action, and the chosen tab.
 //!
 //! `banner` shows the actions, `act` has the forms and their effects, `timeline` the steps, `changes` the changes of the data, `record` the
-//! events and audit entries, `deliveries` the deliveries of events, `diagram` the drawing. `queue` leads from one task of a view to the
-//! next, `draft` keeps an unfinished comment.
+//! events and audit entries, `deliveries` the deliveries of events, `diagram` the drawing, `related` the parent, children and restarts.
+//! `queue` leads from one task of an inbox to the next, `draft` keeps an unfinished comment, `undo` links to the way back from a decision.
 
 pub(super) mod act;
 pub(super) mod banner;
@@ -66,11 +66,11 @@ pub(super) struct InstancePageQuery {
     trigger: String,
     /// The action that was just done.
     done: String,
-    /// The position after which a list goes on.
+    /// The cursor after which a list goes on.
     after: String,
-    /// Whether the instance is verified.
+    /// `true` if the record of the instance shall be verified.
     verify: String,
-    /// The query of the inbox that is worked through; empty if none is.
+    /// The query of the inbox whose tasks the visitor takes one after the other; empty if there is none.
     pub(super) queue: String,
 }
 
@@ -87,7 +87,7 @@ struct Page {
     banner: Banner,
     form: Option<Form>,
     done: Option<String>,
-    /// Links that undo a decision that was just made.
+    /// Links to actions that undo the decision that was just made.
     undo: Vec<Link>,
     tabs: Vec<Tab>,
     tab: &'static str,
@@ -102,15 +102,15 @@ struct Page {
     /// The changes of the data, by step.
     changes: Option<changes::Changes>,
     queue: Option<Queue>,
-    /// The address at which a script reads the page again.
+    /// The address from which a script refreshes the page.
     again: String,
 }
 
-/// The present instance, with the visitor's actions.
+/// The instance as it is now, with the visitor's actions.
 pub(super) struct Read {
     pub(super) instance: Instance,
     pub(super) actions: Actions,
-    /// The query of the inbox that is worked through; empty if none is.
+    /// The query of the inbox whose tasks the visitor takes one after the other; empty if there is none.
     queue: String,
 }
 
@@ -187,10 +187,10 @@ async fn render(
         "related" => related(visitor, &read.instance).await,
         _ => Related::default(),
     };
-    let tabs = TABS.into_iter().map(|one| Tab {
-        address: queue::address(id, &query.queue, &[("tab", one)]),
-        name: w.t(&format!("tab-{one}")).into_owned(),
-        is_current: one == tab,
+    let tabs = TABS.into_iter().map(|name| Tab {
+        address: queue::address(id, &query.queue, &[("tab", name)]),
+        name: w.t(&format!("tab-{name}")).into_owned(),
+        is_current: name == tab,
     });
     let banner = Banner::of(&read, visitor);
     let template = Page {

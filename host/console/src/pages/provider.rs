@@ -38,11 +38,11 @@ const COOKIE: &str = "__Host-wrkflw-sign-in";
 /// How long a sign-in may take.
 const SIGN_IN_SECONDS: u32 = 600;
 const SECRET_BYTES: usize = 32;
-/// Longer addresses are not come back to.
+/// The longest address to which a sign-in returns. After a longer one it leads to the first page.
 const NEXT_BYTES_MAX: usize = 1024;
 /// The longest code of a provider.
 const CODE_BYTES_MAX: usize = 4096;
-/// A form with a logout token, and how long it may take to arrive.
+/// The largest form with a logout token, and how long it may take to arrive.
 const LOGOUT_BYTES_MAX: usize = TOKEN_BYTES_MAX + 1024;
 const LOGOUT_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -89,7 +89,7 @@ impl PendingSignIn {
         })
     }
 
-    /// A value that only this browser can know, for one use.
+    /// A secret for one purpose: `state`, `nonce` or `verifier`. Only this browser can know it.
     fn derived(&self, what: &str) -> String {
         let mut hasher = Sha256::new();
         hasher.update(format!("wrkflw sign-in {what}\n"));
@@ -103,7 +103,7 @@ fn challenge(verifier: &str) -> String {
     BASE64.encode(Sha256::digest(verifier))
 }
 
-/// Leads to the provider.
+/// Redirects the browser to the provider, and sets the cookie of the sign-in.
 async fn begin(
     State(console): State<Console>,
     Query(query): Query<SignInQuery>,
@@ -113,7 +113,7 @@ async fn begin(
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    // A page of another site does not begin a sign-in.
+    // Another site must not begin a sign-in.
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
         return sign_in::form(&console, w, next_page(&query.next), None);
@@ -147,7 +147,7 @@ struct Answered {
     iss: String,
 }
 
-/// The browser comes back from the provider.
+/// Handles the redirection from the provider, and begins a session.
 async fn finish(
     State(console): State<Console>,
     Query(answered): Query<Answered>,
@@ -169,7 +169,7 @@ async fn finish(
         }
         Err(why) => refused(&console, w, &pending.next, &why.said(w)),
     };
-    // A sign-in that was begun counts once.
+    // A sign-in can be finished once, so its cookie is deleted.
     response
         .headers_mut()
         .append(header::SET_COOKIE, set_cookie(COOKIE, "", Some(0)));
@@ -206,7 +206,7 @@ impl SignInFailure {
     }
 }
 
-/// The message for people. The log has the details.
+/// The message for people about a failure of the provider.
 fn said(w: Words, failure: &Failure) -> String {
     match failure {
         Failure::Down(detail) => w.with("sign-in-down", "detail", detail),
@@ -219,7 +219,7 @@ fn said(w: Words, failure: &Failure) -> String {
     }
 }
 
-/// The person who signed in, by the ID token for the code.
+/// Exchanges the code for an ID token, and returns the person whom the token names.
 async fn signed_in(
     console: &Console,
     provider: &Provider,
@@ -261,7 +261,7 @@ struct SignedOut {
     address: String,
 }
 
-/// The page with the link to sign out at the provider, too. None if the provider has no page for it or does not answer: the
+/// The page with a link to sign out at the provider, too. None if the provider does not answer or has no page for that. The
 /// person is signed out here in any case.
 ///
 /// It is a link and not a form: a form from another site would not carry the cookies by which most providers recognise the

@@ -1,5 +1,5 @@
-//! Limits concurrent posts. Places are shared by tenant, and within a tenant by subscription. So receivers that hang delay only
-//! the posts of their own tenant or subscription.
+//! Limits concurrent posts. Each post takes a place. Places are shared by tenant, and within a tenant by subscription. So receivers
+//! that hang delay only the posts of their own tenant or subscription.
 //!
 //! A tenant may take one more place while it has fewer than are free. So a single tenant gets half of the places, and two get
 //! a third each. A later tenant always finds a free place, until there are about as many tenants as places. Within a tenant,

@@ -1,7 +1,8 @@
 //! Events without Kafka: pages and streams of the event feed.
 //!
 //! All streams of a host share one task that reads the feed (`live`) and keeps the newest events of each tenant (`tail`).
-//! A `reader` is one stream. `stream_limits` limits the number of streams.
+//! A `reader` is one stream. `stream_limits` limits the number of streams. `deliveries` adds what became of each event, and `replay`
+//! sends events again.
 
 mod deliveries;
 mod live;
@@ -44,11 +45,11 @@ use wrkflw_store::feed::{FeedCursor, FeedPage};
 
 pub(super) use self::live::Streams;
 
-/// The position before the first event, in `after`.
+/// The value of `after` for the position before the first event.
 const EARLIEST: &str = "earliest";
 /// The permission to read events.
 const PERMISSION: &str = "event:read";
-/// When a client may try again that found too many streams open.
+/// How long a client must wait before it asks again, if too many streams are open.
 const RETRY_AFTER_SECONDS: u32 = 10;
 
 /// The routes of this file and of those below it.
@@ -115,14 +116,14 @@ event_query! {
 }
 
 /// The requested types, given with or without the operator's prefix.
-fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, Problem> {
-    let Some(asked) = asked else {
+fn patterns(requested: Option<String>, naming: &Naming) -> Result<Option<Patterns>, Problem> {
+    let Some(requested) = requested else {
         return Ok(None);
     };
-    let own = asked.strip_prefix(&naming.event_type(""));
-    let own = own.unwrap_or(&asked).to_owned();
+    let suffix = requested.strip_prefix(&naming.event_type(""));
+    let suffix = suffix.unwrap_or(&requested).to_owned();
     let unknown = |detail: &str| of_parameter("type", format!("type: {detail}"));
-    let patterns = Patterns::new(vec![own]).map_err(|(_, detail)| unknown(&detail))?;
+    let patterns = Patterns::new(vec![suffix]).map_err(|(_, detail)| unknown(&detail))?;
     if !public_types().any(|public| patterns.matches(&public.suffix())) {
         return Err(unknown(
             "the feed has no notifications; subscribe a webhook to them, or read /v1/notifications",
@@ -131,7 +132,7 @@ fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, 
     Ok(Some(patterns))
 }
 
-/// The position that `after` names. None if there is none.
+/// The position that `after` names. None without `after`.
 fn position(after: Option<&str>) -> Result<Option<FeedCursor>, Problem> {
     match after {
         Some(EARLIEST | "0") => Ok(Some(FeedCursor::FIRST)),
@@ -183,13 +184,13 @@ pub(super) async fn list(
     let after = position(query.after.as_deref())?;
     let filter = query.filter(&app.naming)?;
     let mut page = read(&app, who.tenant, after, limit.into(), &filter).await?;
-    page.entries.retain(|one| viewer.sees(one));
+    page.entries.retain(|event| viewer.sees(event));
     let deliveries = if shows_deliveries {
         Some(deliveries::of(&app, who.tenant, &page.entries).await?)
     } else {
         None
     };
-    let payloads = page.entries.iter().map(|one| one.entry.payload.len());
+    let payloads = page.entries.iter().map(|event| event.entry.payload.len());
     let (bytes, naming) = (payloads.sum(), app.naming.clone());
     let events = move || {
         let entries = page.entries.iter();

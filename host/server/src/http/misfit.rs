@@ -18,7 +18,7 @@ const SHOWN_CHARS_MAX: usize = 40;
 /// The error in a value.
 struct Misfit {
     code: &'static str,
-    /// The member or parameter that is unknown, missing or there twice.
+    /// The member or parameter that is unknown, missing or given twice.
     named: Option<String>,
     detail: String,
 }
@@ -43,7 +43,7 @@ pub(super) fn of_query(rejection: &QueryRejection) -> Problem {
     }
 }
 
-/// The problem for a path with a parameter that cannot be read. `names` has the names of the parameters.
+/// The problem for a path with a parameter that cannot be read. `names` has the names of the path's parameters, in order.
 pub(super) fn of_path(rejection: &PathRejection, names: &[String]) -> Problem {
     let unread = || Problem::new("not_found", "the path cannot be read");
     let PathRejection::FailedToDeserializePathParams(failed) = rejection else {
@@ -79,14 +79,14 @@ pub(super) fn of_parameter(name: &str, detail: impl Into<String>) -> Problem {
     of_named("malformed_request", name, detail)
 }
 
-/// The problem with this code for a parameter, which the detail names.
+/// A problem with the code `problem` for the parameter `name`. Unlike in [`wrong`], the detail itself names the parameter.
 pub(super) fn of_named(problem: &str, name: &str, detail: impl Into<String>) -> Problem {
     let detail = detail.into();
     let pointer = format!("/{}", escaped(name));
     Problem::new(problem, detail.clone()).at(&pointer, "malformed", detail)
 }
 
-/// The problem at this pointer. Both the problem and its field error have the detail.
+/// A problem with the code `problem` and one field error: `code` at `pointer`. Both have the detail.
 pub(super) fn wrong(problem: &str, pointer: &str, code: &str, detail: String) -> Problem {
     let whole = match pointer {
         "" => detail.clone(),
@@ -115,7 +115,7 @@ fn pointer<E>(error: &At<E>) -> String {
     pointer
 }
 
-/// Says the same in the terms of this API. Texts of the API itself do not change.
+/// Translates a message of a library into the terms of this API. Messages that the API's own types wrote do not change.
 fn understood(message: &str) -> Misfit {
     let misfit = |code, named: Option<&str>, detail: String| Misfit {
         code,
@@ -161,7 +161,7 @@ fn understood(message: &str) -> Misfit {
     }
 }
 
-/// The name after this beginning of a message, and the names that were expected.
+/// The name that follows `beginning` in a message, and the names that were expected instead.
 fn named<'a>(message: &'a str, beginning: &str) -> Option<(&'a str, Vec<&'a str>)> {
     let rest = message.strip_prefix(beginning)?;
     let (name, expected) = match rest.rsplit_once("`, expected ") {
@@ -171,7 +171,7 @@ fn named<'a>(message: &'a str, beginning: &str) -> Option<(&'a str, Vec<&'a str>
     Some((name, expected.split('`').skip(1).step_by(2).collect()))
 }
 
-/// For `A, expected B`: the expected form, and the form found.
+/// The message for `A, expected B`: the required form, and the form that was found.
 fn mistyped(found: &str, message: &str) -> String {
     let Some((found, expected)) = found.rsplit_once(", expected ") else {
         return message.to_owned();
@@ -214,7 +214,7 @@ fn must_be(expected: &str) -> String {
     }
 }
 
-/// The beginning of a value from outside.
+/// A value from outside, cut to [`SHOWN_CHARS_MAX`].
 fn shown(value: &str) -> String {
     if value.chars().count() <= SHOWN_CHARS_MAX {
         return value.to_owned();

@@ -1,4 +1,4 @@
-//! Signals of people and other systems, to an instance or by correlation key: their status, and the list of an instance.
+//! Signals from people and other systems: to an instance or by correlation key, their status, and those that an instance received.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -205,7 +205,7 @@ pub(super) async fn correlate(
     Ok(respond(reply))
 }
 
-/// The header with the path of its status.
+/// The `location` header with the path of the signal's status.
 fn location(signal: Option<Uuid>) -> String {
     signal.map_or_else(String::new, |signal| {
         format!("location: /v1/signals/{signal}")

@@ -67,10 +67,10 @@ const FINDINGS: &[Column] = &[
     ("TASK", "/taskId"),
 ];
 
-/// Why a list lacks all entries.
+/// The hint at a list that is empty because nothing is signed yet.
 const UNSIGNED: &str = "no entry is signed yet: a host with the setting `checkpoint_keys` and the role `timers` signs new entries";
 
-/// The entries that a list lacks, if the page says that it lacks some.
+/// The hint about entries that a page lacks because no checkpoint covers them yet.
 fn lacking(page: &Value) -> Option<String> {
     let is_empty = page["data"].as_array().is_some_and(Vec::is_empty);
     match page.get("lastCheckpointAt")? {

@@ -33,18 +33,18 @@ static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/s
 
 /// The suffix of files with placeholders.
 const ENDING: &str = ".tmpl";
-/// The parts of the template in Rust that all languages share.
+/// The parts of the Rust template that every language uses.
 const SHARED: [&str; 3] = ["README.md", "config.json", FOLDER];
 /// The folder of the SDK in the new flow.
 const SDK_FOLDER: &str = "sdk";
-/// The copied crates: their folder within that of the SDK, and their manifests.
+/// The copied crates: the folder of each within [`SDK_FOLDER`], and its manifest.
 const CRATES: [(&str, &str); 3] = [
     ("", include_str!("../../../../../guest-sdk/Cargo.toml")),
     ("core", include_str!("../../../../core/Cargo.toml")),
     ("fault", include_str!("../../../../fault/Cargo.toml")),
 ];
 const NAME_CHARS_MAX: usize = 64;
-/// Names that tools or the flow itself use.
+/// Names that a flow cannot have, because tools or crates of the flow have them.
 const TAKEN: [&str; 10] = [
     "alloc",
     "core",
@@ -58,7 +58,7 @@ const TAKEN: [&str; 10] = [
     "wrkflw-guest",
 ];
 
-/// Whether it may be the name of a flow, in any language: lower-case letters, digits and hyphens, a letter first.
+/// Whether a flow may have this name, in any language: lower-case letters, digits and hyphens, a letter first.
 pub(super) fn is_flow_name(name: &str) -> bool {
     let follows = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.len() <= NAME_CHARS_MAX
@@ -97,7 +97,7 @@ pub(super) fn new(name: &str, language: Language, init: bool, output: Output) ->
         Language::Python => other_files(name, language, &[&PYTHON_TEMPLATE], &PYTHON_SDK)?,
         Language::C => other_files(name, language, &[&C_TEMPLATE], &C_SDK)?,
     };
-    // It overwrites no file, and writes nothing unless it can write everything.
+    // No file is overwritten: if one of them exists, nothing is written.
     if let Some((path, _)) = files.iter().find(|(path, _)| folder.join(path).exists()) {
         let failure = Failure::new(
             Exit::Conflict,
@@ -172,7 +172,7 @@ fn node_files(name: &str, language: Language, own: &str) -> Result<Files> {
     other_files(name, language, &templates, &NODE_SDK)
 }
 
-/// All files of a new flow in another language than Rust: those of the templates, the SDK with the contract, and the manifest.
+/// All files of a new flow in a language other than Rust: the templates, the SDK with the contract, and the manifest.
 fn other_files(
     name: &str,
     language: Language,
@@ -209,7 +209,7 @@ fn scenario_schema() -> (PathBuf, Vec<u8>) {
 fn filled_in(template: &Dir<'static>, name: &str, language: Language) -> Result<Files> {
     let mut files = Vec::new();
     for (path, content) in contents(template) {
-        // The template may be a folder of a larger one, whose paths begin with its own.
+        // Paths begin at the embedded folder, and the template may be a subfolder of it.
         let path = path.strip_prefix(template.path()).unwrap_or(&path);
         let Some(target) = path.to_str().and_then(|path| path.strip_suffix(ENDING)) else {
             continue;
@@ -230,7 +230,7 @@ fn filled_in(template: &Dir<'static>, name: &str, language: Language) -> Result<
     Ok(files)
 }
 
-/// Tests of the copied crates stay in this repository.
+/// Whether a path is that of a test. Tests of the copied crates are not copied.
 fn is_test(path: &Path) -> bool {
     let mut parts = path.iter();
     parts.any(|part| part == "tests" || part == "tests.rs")

@@ -1,7 +1,8 @@
 //! The system account under which the server runs.
 //!
-//! PostgreSQL refuses to run as root, so root uses the account `postgres` or, if there is none, `nobody`. Every other user runs
-//! it under their own account.
+//! PostgreSQL refuses to run as root. So root runs it as the owner of the data folder. If root owns that folder or it is new, root
+//! runs it as `postgres` or else `nobody`.
+//! Every other user runs it under their own account.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -26,7 +27,7 @@ pub(super) enum Account {
 }
 
 impl Account {
-    /// The account for a server on `data`: the owner of `data`, if it exists already.
+    /// The account for a server on the folder `data`, which may not exist yet.
     pub(super) async fn of_server(data: &Path) -> Result<Self> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Ours);
@@ -63,7 +64,7 @@ impl Account {
         command
     }
 
-    /// Whether the account can reach `dir` through all the folders above it.
+    /// Whether the account can enter `dir`, which also needs access to all folders above it.
     pub(super) async fn can_enter(self, dir: &Path) -> Result<bool> {
         let status = self
             .command(Path::new("test"))
@@ -83,7 +84,7 @@ impl Account {
         Ok(())
     }
 
-    /// Makes a folder that only this account may enter, unless it exists.
+    /// Makes the folder if it is missing. Only this account may enter it from then on, also if it existed.
     pub(super) fn own_folder(self, path: &Path) -> Result<()> {
         fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
         self.own(path)?;

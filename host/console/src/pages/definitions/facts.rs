@@ -1,14 +1,14 @@
-//! Facts about all instances of a version, in words: who starts and sees them, and which facts about people the logic gets.
+//! Facts about a version in words: who starts and sees its instances, and which facts about people flow logic gets.
 
 use serde_json::Value;
 
 use super::Version;
 use crate::language::Words;
 
-/// Names and values. Facts that the graph does not declare have no line, except who sees instances and what the logic reads.
+/// The names and values. A fact that the graph does not declare is left out, except who sees instances and what the logic reads.
 pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, String)> {
     let starts = some(names(&graph["initiators"]));
-    let seen = match graph.get("observers").filter(|one| one.is_array()) {
+    let seen = match graph.get("observers").filter(|list| list.is_array()) {
         None => w.t("seen-tenant").into_owned(),
         Some(groups) => match names(groups) {
             groups if groups.is_empty() => w.t("seen-participants").into_owned(),
@@ -32,13 +32,13 @@ pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, Str
         ("fact-wit", Some(version.wit.clone())),
         ("fact-sdk", version.sdk.as_deref().map(sdk)),
     ];
-    let told = facts
+    let lines = facts
         .into_iter()
         .filter_map(|(id, value)| Some((w.t(id).into_owned(), value?)));
-    told.collect()
+    lines.collect()
 }
 
-/// The name and version of the SDK that a component was built with. A text in another form than the SDKs write does not change.
+/// The name and version of the SDK that a component was built with. A text that no SDK wrote is shown unchanged.
 fn sdk(text: &str) -> String {
     let read: Value = serde_json::from_str(text).unwrap_or_default();
     match (read["sdk"].as_str(), read["version"].as_str()) {

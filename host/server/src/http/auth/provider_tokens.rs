@@ -14,7 +14,7 @@ use super::{AuthError, AuthSettings, Authenticator, Claims, SUBJECT_CHARS_MAX, T
 
 /// The longest name of a session at the provider, and of a logout token.
 const NAME_CHARS_MAX: usize = 255;
-/// Older logout tokens are refused, so a copy of one is soon of no use.
+/// Older logout tokens are refused, so a stolen copy is soon useless.
 const LOGOUT_AGE_MAX: Duration = Duration::from_mins(5);
 /// The member of `events` that marks a logout token.
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
@@ -30,7 +30,7 @@ pub struct IdToken {
 /// The content of a logout token. It names a person, a session at the provider, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoutToken {
-    /// No other logout token has this name (`jti`).
+    /// The unique id of this token (`jti`).
     pub id: String,
     pub person: Option<String>,
     pub session: Option<String>,
@@ -113,7 +113,7 @@ impl Authenticator {
         }
     }
 
-    /// Checks when a token was issued, and its end if it has one.
+    /// Checks when a token was issued, and its expiry if it has one. With `age_max`, it also expires at that age.
     fn check_issue(
         &self,
         content: &Map<String, Value>,
@@ -135,7 +135,7 @@ impl Authenticator {
     }
 }
 
-/// The name that a claim has, if the token has the claim.
+/// The value of a claim that is a name or id. None if the token lacks the claim.
 fn name(content: &Map<String, Value>, claim: &'static str) -> Result<Option<String>, AuthError> {
     let chars_max = if claim == "sub" {
         SUBJECT_CHARS_MAX

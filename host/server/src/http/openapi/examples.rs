@@ -1,10 +1,10 @@
-//! The examples of the document: requests and answers that the test `api::examples` recorded.
+//! The examples in the OpenAPI document: requests and responses that the test `api::examples` recorded.
 
 use serde_json::Value;
 
 const RECORDED: &str = include_str!("examples.json");
 
-/// Adds the recorded request and answer of each operation to its body and its response.
+/// Adds to each operation its recorded request and response.
 pub(super) fn add(document: &mut Value) {
     let mut recorded: Value = serde_json::from_str(RECORDED).expect("a test wrote it");
     let paths = document["paths"].as_object_mut().into_iter().flatten();
@@ -21,9 +21,9 @@ pub(super) fn add(document: &mut Value) {
     }
 }
 
-/// Sets the example of a body of JSON.
+/// Sets the example of a request or response whose body is JSON.
 fn show(described: Option<&mut Value>, example: &Value) {
-    let content = described.and_then(|one| one.pointer_mut("/content/application~1json"));
+    let content = described.and_then(|body| body.pointer_mut("/content/application~1json"));
     let members = content.and_then(Value::as_object_mut);
     if let Some(members) = members.filter(|_| !example.is_null()) {
         members.insert("example".to_owned(), example.clone());
