@@ -1,9 +1,10 @@
-//! Concurrent commands through two or three hosts on one database: exactly one wins, and the others are told who won and the
-//! present state.
+//! Concurrent commands through two or three hosts on one database: exactly one wins, and the others get the winner and the present
+//! state.
 //!
 //! `crowds` sends the same command fifty times. `competing` sends a decision together with every other command, `deadlines`
 //! together with a due deadline. `queued` lets commands queue for one instance. `cache` outdates the caches of hosts, `setbacks`
-//! sets the database back. `sole` starts instances that are the only ones about their entity. `linear` sends random commands and finds an order in which every answer was right.
+//! sets the database back. `sole` starts instances that are the only ones about their entity. `linear` sends random commands, and
+//! finds an order in which every answer was right.
 
 mod cache;
 mod competing;

@@ -26,7 +26,7 @@ fn assert_tidy(findings: &[Finding]) {
     );
 }
 
-/// The rules of the findings, in order.
+/// Each finding as `path: rule`, in order.
 fn rules(findings: &[Finding]) -> Vec<String> {
     findings
         .iter()

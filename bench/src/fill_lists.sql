@@ -1,8 +1,8 @@
 -- Inserts the given number of running instances, with one open task each, into the tenant of the development host. Nine tenths of
 -- the tasks are offered to the reviewers, one in a thousand is offered to a second reviewer by name, one in a hundred is claimed
--- by somebody, and one in ten thousand by the reviewer. The same number of instances has ended. One in ten thousand is late, stale or
--- suspended, and a third has a deadline far ahead. If RESTRICTED, only participants see an instance: the group or person to whom its
--- task is offered, and its initiator in one of a hundred.
+-- by somebody, and one in ten thousand by the reviewer. The same number of instances has ended. One in ten thousand is late, another
+-- one stale and another one suspended, and a third has a deadline far ahead. If RESTRICTED, only participants see an instance: the group
+-- or person to whom its task is offered, and in one of a hundred its initiator.
 create temporary table place as select id as tenant from tenant where name = 'default';
 create temporary table filled as
 select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,

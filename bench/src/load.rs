@@ -36,16 +36,16 @@ pub(crate) struct Decide {
     /// How many decisions to measure.
     #[arg(long, default_value_t = 2000)]
     count: usize,
-    /// Prepare only: print the tasks to decide, one per line.
+    /// Only prepare tasks, and print their ids, one per line.
     #[arg(long, conflicts_with = "tasks")]
     prepare: bool,
-    /// Decide the tasks in this file instead of preparing some.
+    /// Decide the tasks of this file instead of preparing tasks.
     #[arg(long)]
     tasks: Option<PathBuf>,
     /// The host's process id, to measure its processor time and memory.
     #[arg(long)]
     host: Option<u32>,
-    /// The process id of the database server's first process, to measure its processor time.
+    /// The process id of the postmaster, to measure the processor time of the database server.
     #[arg(long)]
     database: Option<u32>,
 }

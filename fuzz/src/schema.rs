@@ -1,9 +1,9 @@
-//! Schemas of flows: refused with the place, or rules that judge any data, in few words.
+//! Schemas of flows: a schema is refused with a short reason, or it checks any document, with few and short violations.
 
 use wrkflw_core::json::Json;
 use wrkflw_core::schema::{MESSAGE_CHARS_MAX, Schema, VIOLATIONS_MAX};
 
-/// A schema, and behind a NUL each document that it is to judge.
+/// The input is a schema and, each after a NUL, the documents to check.
 pub(crate) fn run(data: &[u8]) {
     let Some(texts) = crate::parts(data) else {
         return;

@@ -1,6 +1,6 @@
 //! The lineage of a state instance: the states through which the instance came to it.
 //!
-//! For flows that lead back. States that are too old for the facts count as never visited.
+//! For flows that go back to earlier states. States that are too old to be in the facts count as never visited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ impl<F: Flow> Facts<F> {
         self.past_states(state).next_back()
     }
 
-    /// The past state instances that led to this one, last first. For a join, those of all branches. A state beside which this
-    /// branch began is part of them once it has ended.
+    /// The past state instances that led to this one, last first. For a join, those of all branches. For a spawned branch, the state
+    /// that spawned it is among them once that state has ended.
     pub fn lineage(&self, state_instance: &StateInstance) -> Vec<&PastState> {
         let here = self.active.iter().chain(&self.waiting);
         let here = here.map(|one| (&one.id, &one.predecessors));
@@ -33,7 +33,7 @@ impl<F: Flow> Facts<F> {
         past.filter(|one| led.contains(&one.id)).collect()
     }
 
-    /// Whether the instance came to this state instance through that state, so that it can go back to it.
+    /// Whether a past instance of `state` led to this state instance, so that the flow can go back to it.
     pub fn came_through(&self, state_instance: &StateInstance, state: F::State) -> bool {
         self.lineage(state_instance)
             .iter()
@@ -42,8 +42,8 @@ impl<F: Flow> Facts<F> {
 }
 
 impl<F: Flow> Event<F> {
-    /// The state that the input asks to go back to. `field` is the JSON Pointer of its name in the input. The instance must have
-    /// come through it, and the graph must declare it as a target of this trigger.
+    /// The state that the input names to go back to. `field` is the JSON Pointer to that name in the input. The instance must have
+    /// come through the state, and the graph must declare it as a target of this trigger.
     pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Refusal> {
         let Some(name) = self.input.pointer(field).and_then(Value::as_str) else {
             return invalid(

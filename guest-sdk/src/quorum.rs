@@ -80,7 +80,7 @@ impl<F: Flow> Event<F> {
         )
     }
 
-    /// The same with another number than the assignment asks for, such as for a veto by a third:
+    /// Like `quorum`, with another number than that of the assignment, such as for a veto by a third:
     /// `event.quorum_of(Reject, &Needed::at_least(1, 3))`.
     pub fn quorum_of(&self, trigger: F::Trigger, needed: &Needed) -> Quorum {
         let tasks = self.state_instance.tasks.iter();
@@ -109,7 +109,7 @@ impl<F: Flow> Event<F> {
         open.filter(|task| Some(&task.id) != this).count()
     }
 
-    /// Children of the present state instance that still run after this one has ended.
+    /// Children of the present state instance that still run, without the child whose end this event is.
     pub fn children_running(&self) -> usize {
         let this = self.child().map(|child| &child.id);
         let running = self

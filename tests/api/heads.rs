@@ -61,7 +61,7 @@ async fn an_ambiguous_request_is_refused() {
 }
 
 #[tokio::test]
-async fn responses_have_their_type_and_are_not_cached() {
+async fn responses_forbid_sniffing_and_data_is_not_cached() {
     let app = TestApp::start().await;
     let started = app.started("doc-1").await;
     let id = started["id"].as_str().expect("an id");

@@ -5,7 +5,7 @@ use super::people::{absent, all_back, inbox, known, managed, member, refused, te
 use super::*;
 
 /// Tries the command. It must be refused because of the own request, and recorded.
-async fn excluded_people(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
+async fn assert_excluded(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
     let before = refused(app, user, Some(task), "own_request").await;
     let answer = tell(app, user, task, what, body).await;
     let problem = answer.problem(403, "forbidden");
@@ -42,17 +42,17 @@ async fn not_in_person_and_not_as_a_member_of_a_group() {
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
     assert_eq!(inbox(&app, "author", "available").await, []);
-    excluded_people(&app, "author", &task, "claim", json!({})).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "author", &task, "claim", json!({})).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
     claimed(&app, "reviewer", &instance).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
-    excluded_people(&app, "author", &task, "delegate", to("reviewer2")).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "author", &task, "delegate", to("reviewer2")).await;
     // The same for a person who joins the group later.
     let second = app
         .decided("reviewer2", &app.started("doc-2").await, approve())
         .await;
     member(&app, "approvers", "author").await;
-    excluded_people(&app, "author", &task_of(&second), "claim", json!({})).await;
+    assert_excluded(&app, "author", &task_of(&second), "claim", json!({})).await;
     proves_none(&app).await;
 }
 
@@ -62,13 +62,13 @@ async fn not_by_delegation() {
     known(&app, &["dee"]).await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
-    excluded_people(&app, "reviewer", &task, "delegate", to("author")).await;
+    assert_excluded(&app, "reviewer", &task, "delegate", to("author")).await;
     let on = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
     on.expect(200);
-    excluded_people(&app, "dee", &task, "delegate", to("author")).await;
+    assert_excluded(&app, "dee", &task, "delegate", to("author")).await;
     // Nor as the substitute of the delegate.
     absent(&app, "dee", "author", None).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -79,19 +79,19 @@ async fn not_as_a_substitute_and_not_by_one() {
     let task = task_of(&instance);
     // For an approver: before and after that one has claimed.
     absent(&app, "reviewer", "author", None).await;
-    excluded_people(&app, "author", &task, "claim", json!({})).await;
+    assert_excluded(&app, "author", &task, "claim", json!({})).await;
     claimed(&app, "reviewer", &instance).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
     // At the end of a chain of substitutes.
     absent(&app, "reviewer", "between", None).await;
     absent(&app, "between", "author", None).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
     // A substitute of the author, who would be a candidate by their own group.
     let other = app.started("doc-2").await;
     absent(&app, "author", "sue", None).await;
-    excluded_people(&app, "sue", &task_of(&other), "claim", json!({})).await;
+    assert_excluded(&app, "sue", &task_of(&other), "claim", json!({})).await;
     proves_none(&app).await;
 }
 
@@ -100,17 +100,17 @@ async fn not_by_reassignment() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
-    excluded_people(&app, "admin", &task, "reassign", to("author")).await;
+    assert_excluded(&app, "admin", &task, "reassign", to("author")).await;
     claimed(&app, "reviewer", &instance).await;
-    excluded_people(&app, "admin", &task, "reassign", to("author")).await;
+    assert_excluded(&app, "admin", &task, "reassign", to("author")).await;
     // An operator who is the requester cannot reassign the task to themselves.
     member(&app, "authors", "admin").await;
     let mine = app
         .post("admin", "/v1/instances", approval_start("doc-2"))
         .await;
     let task = task_of(&mine.started());
-    excluded_people(&app, "admin", &task, "reassign", to("admin")).await;
-    excluded_people(&app, "admin", &task, "decide", approve()).await;
+    assert_excluded(&app, "admin", &task, "reassign", to("admin")).await;
+    assert_excluded(&app, "admin", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -125,12 +125,12 @@ async fn not_by_a_restart() {
     let second = app.post("writer", &path("restart"), json!({})).await;
     let second = second.started();
     let task = task_of(&second);
-    excluded_people(&app, "author", &task, "claim", json!({})).await;
+    assert_excluded(&app, "author", &task, "claim", json!({})).await;
     claimed(&app, "reviewer", &second).await;
-    excluded_people(&app, "author", &task, "decide", approve()).await;
-    excluded_people(&app, "reviewer", &task, "delegate", to("writer")).await;
+    assert_excluded(&app, "author", &task, "decide", approve()).await;
+    assert_excluded(&app, "reviewer", &task, "delegate", to("writer")).await;
     absent(&app, "reviewer", "writer", None).await;
-    excluded_people(&app, "writer", &task, "decide", approve()).await;
+    assert_excluded(&app, "writer", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -151,7 +151,7 @@ async fn not_by_an_answer_of_flow_logic() {
     assert_eq!(rows(&app).await, before);
     // As a candidate by name, and as a manager.
     let named = start("t-2", "offer_initiator").await.started();
-    excluded_people(&app, "author", &task_of(&named), "claim", json!({})).await;
+    assert_excluded(&app, "author", &task_of(&named), "claim", json!({})).await;
     managed(&app, "author", "author").await;
     let manager = start("t-3", "offer_manager").await.started();
     assert_eq!(
@@ -159,8 +159,8 @@ async fn not_by_an_answer_of_flow_logic() {
         json!([{ "type": "user", "id": "author" }])
     );
     let task = task_of(&manager);
-    excluded_people(&app, "author", &task, "claim", json!({})).await;
+    assert_excluded(&app, "author", &task, "claim", json!({})).await;
     let go = json!({ "outcome": "GO" });
-    excluded_people(&app, "author", &task, "decide", go).await;
+    assert_excluded(&app, "author", &task, "decide", go).await;
     proves_none(&app).await;
 }

@@ -7,10 +7,10 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** The time limit for another person's page to show a change, in milliseconds. */
+/** The time limit for an open page to show a change by another person, in milliseconds. */
 const SOON = 1000;
 
-/** Opens an address, and returns when its stream is open. */
+/** Opens a page, and returns when its event stream is open. */
 async function opened(page, address) {
   const stream = page.waitForResponse((answer) => answer.url().includes("/console/live"));
   await page.goto(url + address);

@@ -26,14 +26,15 @@ async function fresh() {
 
 const pathOf = (page) => new URL(page.url()).pathname;
 
-/** Goes to the provider, up to its sign-in form. */
+/** Begins a sign-in at the host, and goes to the sign-in form of the provider. */
 async function toProvider(page, to = "/console") {
   await page.goto(host.url + to);
   await page.getByRole("link", { name: "Sign in with the identity provider" }).click();
   await page.waitForURL(`${provider.issuer}/interaction/**`);
 }
 
-async function name(page, person) {
+/** Fills in the sign-in form of the provider as this person. */
+async function identify(page, person) {
   await page.locator("input[name=login]").fill(person);
   await page.locator("input[name=password]").fill("any");
   await page.locator("button[type=submit]").click();
@@ -47,7 +48,7 @@ async function consent(page) {
 
 async function signIn(page, person, to) {
   await toProvider(page, to);
-  await name(page, person);
+  await identify(page, person);
   await consent(page);
 }
 
@@ -62,7 +63,7 @@ test("a person signs in at the provider, and is on the requested page", async ()
   assert.equal(page.url(), `${host.url}/console/me`);
   await page.getByRole("heading", { name: "Rob Reviewer" }).waitFor();
   const begun = (await page.context().cookies(host.url)).filter((one) => one.name === "__Host-wrkflw-sign-in");
-  assert.deepEqual(begun, [], "what bound the sign-in to the browser is gone");
+  assert.deepEqual(begun, [], "the cookie that bound the sign-in to the browser is deleted");
   await page.context().close();
 });
 
@@ -100,7 +101,7 @@ test("the pages of the sign-in with a provider are accessible in every language"
     await seen("sign-in-refused");
     await page.locator("a[href*='/sign-in/provider']").click();
     await page.waitForURL(`${provider.issuer}/interaction/**`);
-    await name(page, "author");
+    await identify(page, "author");
     await consent(page);
     // The script of the page redirects to the provider at once. So the test blocks the page's scripts. It does not switch off
     // scripts in the browser, because axe needs them.
@@ -144,7 +145,7 @@ test("a code counts once, and only in the browser that asked for it", async () =
   const [attacker, victim] = [await fresh(), await fresh()];
   // The attacker keeps the callback address with their own code, for the victim to open: login CSRF.
   await toProvider(attacker);
-  await name(attacker, "outsider");
+  await identify(attacker, "outsider");
   await attacker.context().clearCookies({ name: "__Host-wrkflw-sign-in" });
   await consent(attacker);
   const planted = attacker.url();
@@ -160,7 +161,7 @@ test("a code counts once, and only in the browser that asked for it", async () =
   const second = await victim.context().newPage();
   await second.goto(planted);
   await second.getByRole("alert").getByText("began in another browser").waitFor();
-  await name(victim, "reviewer");
+  await identify(victim, "reviewer");
   await consent(victim);
   assert.equal(pathOf(victim), "/console");
 

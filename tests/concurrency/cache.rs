@@ -98,7 +98,7 @@ async fn a_change_of_memberships_has_effect_at_once() {
         .expect(200);
     claim("doc-3").await.expect(200);
 
-    // Changed in the database: the API cannot change the permissions of roles.
+    // Changed in the database, not by the API.
     run(
         &app,
         "delete from role_permission where permission = 'task:act'",

@@ -1,5 +1,5 @@
-//! A decision competes with every other command. The refusal names the winner. After a command that releases the task to its
-//! candidates, the decision claims it again, and both succeed.
+//! A decision competes with each command that ends, moves or reassigns its task. The refusal names the winner. After a command that
+//! releases the task to its candidates, the decision claims it again, and both succeed.
 
 use super::*;
 use crate::audit::commands::prove_all;
@@ -180,7 +180,7 @@ async fn a_decision_and_a_conflicting_command_never_both_succeed() {
             }
         }
     }
-    // Both orders occurred.
+    // Both orders occurred, though not necessarily for each command.
     assert!(first > 0 && first < rounds, "{first} of {rounds}");
     prove_all(&app).await;
 }

@@ -11,9 +11,9 @@ use super::fixture::TIMEOUT;
 use super::load::Shared;
 use super::random::Random;
 
-/// With so many running instances, few new ones are started.
+/// From this number of running instances on, few new ones are started.
 const RUNNING_MANY: usize = 30;
-/// The pause of an actor who finds nothing to do while others still work.
+/// The pause of an actor who finds nothing to do, or gets no answer.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The members of each group.
 pub(super) const GROUPS: [(&str, &[&str]); 3] = [
@@ -30,8 +30,9 @@ pub(super) struct Actor {
     number: usize,
     random: Random,
     begun: usize,
-    /// Instances that ran when they were listed last, and how many these were.
+    /// Instances that were running in the last list, and were not acted on since.
     known: Vec<String>,
+    /// The number of instances in that list.
     running: usize,
 }
 
@@ -173,7 +174,7 @@ impl Actor {
         }
     }
 
-    /// Sends the signal that a waiting instance needs, unless its child will end the wait.
+    /// Sends a signal to a waiting instance, but rarely to one whose child will end the wait.
     fn wait_over(&mut self, id: &str, instance: &Value) {
         if instance["data"]["wait"]["children"].is_array() && !self.random.percent(5) {
             return;

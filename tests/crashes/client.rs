@@ -1,4 +1,4 @@
-//! A caller over HTTP. If a host does not answer, the command is in doubt.
+//! A caller over HTTP. If a host does not answer, the caller does not know whether the command took effect.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -43,13 +43,13 @@ impl Urls {
     }
 }
 
-/// One request, the same however often it is sent.
+/// One request. It is the same each time it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Order {
     pub(super) user: &'static str,
     pub(super) path: String,
     pub(super) body: Value,
-    /// Its idempotency key, which is also its request id, because the audit stores that.
+    /// The idempotency key. It is also the request id, which the audit stores.
     pub(super) key: String,
 }
 
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Sends a command. After an error it is unknown what happened.
+    /// Sends a command. After an error, it may or may not have taken effect.
     pub(super) fn post(&self, host: usize, order: &Order) -> Result<Reply, String> {
         let headers = [
             ("content-type", "application/json"),

@@ -243,19 +243,19 @@ async fn a_deadline_fires_a_trigger_or_is_refused() {
     let ends = vote(&app, "ends", under(&deadline)).await;
     let mut data = under(&deadline);
     data["patient"] = json!(true);
-    let state_instances = vote(&app, "state_instances", data).await;
+    let goes_on = vote(&app, "goes_on", data).await;
     let timers = app.timers();
     time.work(&app, &[&app.engine], 60).await;
     timers.stop().await;
     assert_eq!(shown(&app, &ends).await["outcome"], "REJECTED");
-    let after = shown(&app, &state_instances).await;
+    let after = shown(&app, &goes_on).await;
     assert_eq!(after["status"], "RUNNING");
-    let refused = audited(&app, &state_instances, "TRIGGER_REFUSED").await;
+    let refused = audited(&app, &goes_on, "TRIGGER_REFUSED").await;
     assert_eq!(
         (&refused[0]["trigger"], &refused[0]["code"]),
         (&json!("LATE"), &json!("patient"))
     );
-    assert_eq!(passed(&app, &state_instances).await.len(), 1);
+    assert_eq!(passed(&app, &goes_on).await.len(), 1);
     prove_all(&app).await;
 }
 

@@ -1,4 +1,4 @@
-//! The writer of a host: a change that fails or is slow does not affect the others of its batch, even if its caller has gone.
+//! The writer of a host: a change that fails or is slow does not affect the others of its batch, nor does a caller who goes away.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ fn writer(store: &Store, bounds: WriterBounds) -> Writer {
     Writer::new(store, &PostCommit::default(), bounds, &TaskTracker::new())
 }
 
-/// Commits a change that a plug blocks, queues the batch behind it, and removes the plug. Returns the results of the batch.
+/// Commits a change that a `Plug` blocks, queues the batch behind it, and removes the plug. Returns the results of the batch.
 async fn together(fixture: &Fixture, writer: &Writer, batch: Vec<Change>) -> Vec<CommitOutcome> {
     let plugged = fixture
         .claimed(&format!("plug of {}", batch[0].after.entity.id))
@@ -46,7 +46,7 @@ async fn together(fixture: &Fixture, writer: &Writer, batch: Vec<Change>) -> Vec
     };
     let (first, rest) = tokio::join!(first, rest);
     assert_eq!(
-        first.expect("a place").expect("a verdict"),
+        first.expect("a place").expect("a commit result"),
         CommitResult::Applied
     );
     rest.into_iter()
@@ -205,7 +205,7 @@ async fn two_hosts_with_the_same_instances_in_opposite_orders() {
         let (one, other) = tokio::join!(touch(0), touch(1));
         for (one, other) in one.into_iter().zip(other.into_iter().rev()) {
             let outcomes =
-                [one, other].map(|outcome| outcome.expect("a place").expect("a verdict"));
+                [one, other].map(|outcome| outcome.expect("a place").expect("a commit result"));
             assert!(
                 outcomes.contains(&CommitResult::Applied)
                     && outcomes.contains(&CommitResult::Stale),

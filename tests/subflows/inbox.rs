@@ -200,7 +200,7 @@ async fn state_instances_that_do_not_take_a_signal_hide_none_that_does() {
         .bind(InstanceId(other.parse().expect("an id")).0)
         .execute(app.database.admin_pool())
         .await
-        .expect("state_instances");
+        .expect("subscriptions");
     let taken = send_as(&app, "author", "PAID", named("payment-1"))
         .await
         .expect(200);

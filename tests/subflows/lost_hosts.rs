@@ -1,4 +1,4 @@
-//! Children whose host is killed halfway, is slow, or competes with another; and suspended parents.
+//! Jobs of children whose host is killed or slow, or that two hosts run at once; and suspended parents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ async fn at(app: &TestApp, seconds: i64) -> Engine {
     app.engine_with_clock(clock).await
 }
 
-/// Claims everything that is due now.
+/// Claims all jobs that are due now.
 async fn claim(app: &TestApp) -> Vec<Job> {
     claim_at(app, app.engine.clock().now()).await
 }
@@ -65,6 +65,7 @@ async fn claim_at(app: &TestApp, now: Timestamp) -> Vec<Job> {
     claimed.expect("a claim")
 }
 
+/// Claims the only job that is due, which must be of this kind.
 async fn one(app: &TestApp, kind: &str) -> Job {
     let mut jobs = claim(app).await;
     assert_eq!(jobs.len(), 1, "{jobs:?}");
@@ -120,7 +121,7 @@ async fn a_job_that_two_hosts_do_at_once_is_done_once() {
     proven(&app, &child).await;
 }
 
-/// Two hosts start the child. It has ended before the second one, which did not find it, asks for its place.
+/// Two hosts start the child. It ends before the second host, which found no child, asks for a place for it.
 #[tokio::test]
 async fn a_child_that_has_ended_gets_no_place_again() {
     let app = fixture().await;
@@ -145,8 +146,8 @@ async fn a_child_that_has_ended_gets_no_place_again() {
     assert_eq!(counted(&app, started).await, 1);
 }
 
-/// Cancelled while a host was starting the child: the cancelling waits until the start has ended. That is no failure: however
-/// long it takes, the job is due again a second later and never counts as stuck.
+/// The parent leaves the state while a host starts its child. The job that cancels the child waits until the start has ended. That
+/// is no failure: the job is due again after a second, however often it has waited, and never counts as stuck.
 #[tokio::test]
 async fn a_cancelling_waits_for_a_child_that_is_being_started() {
     let app = fixture().await;
@@ -163,7 +164,7 @@ async fn a_cancelling_waits_for_a_child_that_is_being_started() {
         app.store()
             .finish_job(&cancel)
             .await
-            .expect("state_instances");
+            .expect("the job is kept");
         assert_eq!(claim_at(&app, engine.clock().now()).await, []);
         time.fetch_add(1000, Ordering::Relaxed);
         let mut jobs = claim_at(&app, engine.clock().now()).await;
@@ -177,7 +178,7 @@ async fn a_cancelling_waits_for_a_child_that_is_being_started() {
     children(&app, &subflow, 0).await;
 }
 
-/// A host that started the child finds that its parent has left the state meanwhile. Here the start is done a second time.
+/// The parent leaves the state after a host started the child. The start job, which another host may repeat then, has no effect.
 #[tokio::test]
 async fn a_child_that_started_too_late_is_cancelled() {
     let app = fixture().await;
@@ -215,7 +216,7 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
     app.store()
         .finish_job(&start)
         .await
-        .expect("state_instances");
+        .expect("the job is kept");
     assert_eq!(claim(&app).await, []);
     command("resume").await;
     let due_at = start.due_at;
@@ -230,7 +231,7 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
     app.store()
         .finish_job(&told)
         .await
-        .expect("state_instances");
+        .expect("the job is kept");
     assert_eq!(shown(&app, &subflow).await["status"], "SUSPENDED");
     command("resume").await;
     let due_at = told.due_at;

@@ -323,7 +323,7 @@ async fn a_deadline_ends_a_wait() {
     proven(&app, &subflow).await;
 }
 
-/// Its sender must not be able to make the decisions of others fail.
+/// The sender of a buffered signal must not be able to make the decisions of others fail.
 #[tokio::test]
 async fn a_buffered_signal_over_which_flow_logic_fails_is_recorded() {
     let app = fixture().await;
@@ -339,7 +339,7 @@ async fn a_buffered_signal_over_which_flow_logic_fails_is_recorded() {
     proven(&app, &subflow).await;
 }
 
-/// Each runs flow logic while the sender of the command waits.
+/// Each buffered signal runs flow logic while the sender of the command waits. So a command takes only a few of them.
 #[tokio::test]
 async fn a_job_takes_the_buffered_signals_that_a_command_leaves() {
     let app = fixture().await;

@@ -1,5 +1,5 @@
-//! Blocks statements. A plug blocks a host's only worker, so that the commands sent meanwhile form the next batch. A gate blocks
-//! a commit between its check and its write, so that something else can be committed in between.
+//! Blocks statements. A plug blocks the only commit worker of a host, so that the commands sent meanwhile form the next batch. A
+//! gate blocks a commit between its check and its write, so that something else can be committed in between.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::postgres::TestDatabase;
 
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
-/// Blocks each statement that changes an instance whose entity is called `plug` something.
+/// Blocks each statement that updates an instance whose entity id begins with `plug`.
 pub(crate) struct Plug<'a>(&'a TestDatabase);
 
 impl Plug<'_> {
@@ -26,7 +26,7 @@ impl Plug<'_> {
         Plug(database)
     }
 
-    /// Returns once a statement waits.
+    /// Waits until a statement is blocked.
     pub(crate) async fn is_met(&self) {
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
         let met = async {
@@ -72,7 +72,7 @@ impl Gate<'_> {
         Gate { database, keeper }
     }
 
-    /// Returns once a statement waits.
+    /// Waits until a statement is blocked.
     pub(crate) async fn is_met(&self) {
         let met = "select case when is_called then last_value else 0 end from gate";
         let met = async {
@@ -83,7 +83,7 @@ impl Gate<'_> {
         within(met).await;
     }
 
-    /// Unblocks it, and returns once no statement is running.
+    /// Unblocks the statement, and waits until no statement is running.
     pub(crate) async fn open(self) {
         self.keeper.rollback().await.expect("it opens");
         let busy = "select count(*) from pg_stat_activity

@@ -33,7 +33,7 @@ QUICK = Retries(attempts=2, pause=0.001, pause_max=0.005)
 
 
 class Through(httpx.BaseTransport):
-    """A transport that does something with each response."""
+    """A transport that passes each response to a function, which returns it, replaces it or raises."""
 
     def __init__(self, change: Callable[[int, httpx.Request, httpx.Response], httpx.Response]) -> None:
         self.inner = httpx.HTTPTransport()
@@ -121,7 +121,7 @@ class ClientTest(unittest.TestCase):
         streamed = next(events(URL, AUTHOR, transport=whole))
         self.assertEqual((streamed.id, streamed.event), ("1", {"a": "b\u2028c\u0085"}))
 
-    def test_an_expired_token_ends_the_stream_unless_a_function_gives_another_one(self) -> None:
+    def test_an_expired_token_ends_the_stream(self) -> None:
         def expired(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
             response.close()
             return httpx.Response(401, json={"code": "token_expired"}, request=request)
@@ -169,7 +169,7 @@ class ClientTest(unittest.TestCase):
         expected = [event.id for event in page.data]
 
         def cut(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
-            # A person may have few streams at a time, and the host notices later that one is broken.
+            # Only the first two: a person may have few streams at a time, and the host notices late that one is broken.
             if number > 2:
                 return response
             return httpx.Response(response.status_code, headers=response.headers, stream=Cut(response, 3_000))

@@ -17,7 +17,7 @@ interface Processed {
   instance: string;
   sequence: number;
   type: string;
-  /** An operator sent it again: it comes behind newer events of its instance. */
+  /** Whether an operator sent it again. Such an event comes after newer events of its instance. */
   replayed: boolean;
 }
 
@@ -68,7 +68,7 @@ class Store {
     const { instance, sequence, replayed } = event;
     // The first one need not be 1: the topic keeps events for a limited time.
     const last = this.sequences.get(instance) ?? sequence - 1;
-    // An operator discarded what is missing, or it expired before it was read.
+    // An operator discarded the missing events, or they expired before they were read.
     if (!replayed && sequence !== last + 1)
       console.error(`event ${sequence} of ${instance} follows event ${last}: the rest is in /v1/instances/${instance}/history`);
     writeSync(this.file, `${JSON.stringify(event)}\n`);

@@ -1,16 +1,16 @@
-/** How a client reaches a host. */
+/** The settings of a client. */
 
 import type { Retries } from "./retry.js";
 
 /** How to reach a host. */
 export interface Options {
-  /** Such as `http://127.0.0.1:8080`. */
+  /** The address of the host, such as `http://127.0.0.1:8080`. */
   baseUrl: string;
   /** A bearer token, or a function that gives a valid one for each request. */
   token: Token;
-  /** How often and how long a request is tried again. */
+  /** How often a request is repeated, and how long the pauses are. */
   retries?: Partial<Retries>;
-  /** Instead of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
 }
 

@@ -1,6 +1,6 @@
-/** Sends a request again after a failure that passes, always with the same idempotency key. */
+/** Repeats a request after a transient failure, always with the same idempotency key. */
 
-/** How often and how long a request is tried again. */
+/** How often a request is repeated, and how long the pauses are. */
 export interface Retries {
   /** Attempts after the first one. Default: 4. */
   attempts: number;
@@ -11,19 +11,19 @@ export interface Retries {
 }
 
 const DEFAULTS: Retries = { attempts: 4, pauseMs: 200, pauseMsMax: 10_000 };
-/** Statuses after which the same request may succeed: nothing was done, or the key finds what was done. */
+/** Statuses after which the same request may succeed: the host did nothing, or finds by the key what it did. */
 const PASSING = new Set([429, 502, 503, 504]);
 /** Operations that take a key. All others refuse it. */
 const KEYED = /\/v1\/(instances(\/[^/]+\/.+)?|tasks\/.+|signals\/.+|migrations|cancellations|people\/.+\/absences)$/;
-/** Operations that take no key, and whose repetition would do more. They are sent again only after 429, when nothing was done. */
+/** Operations that take no key, and that have another effect when they are repeated. They are repeated only after 429, when nothing was done. */
 const KEYLESS = /\/v1\/(subscriptions(\/[^/]+\/test)?|embed-tokens|events\/replay)$/;
 const PASSING_KEYLESS = new Set([429]);
 
 type Send = (request: Request) => Promise<Response>;
 
 /**
- * `send` with retries. A command gets an `Idempotency-Key`. What takes none is sent again only if its repetition does no more, or if it was
- * not carried out.
+ * `send` with retries. A command gets an `Idempotency-Key`. A request without a key is repeated only if that has no further effect, or if
+ * the host did nothing.
  */
 export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   const retries = { ...DEFAULTS, ...given };
@@ -51,7 +51,7 @@ export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   };
 }
 
-/** A new key. It is no secret, but only differs from others: pages on plain HTTP have no `randomUUID`, and Node 18 has no `crypto`. */
+/** A new key. It must be unique, not secret. Pages on plain HTTP have no `randomUUID`, and Node 18 has no global `crypto`. */
 function newKey(): string {
   const source: Partial<Crypto> | undefined = globalThis.crypto;
   if (source?.randomUUID) return source.randomUUID();
@@ -60,7 +60,7 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Whether the host cannot find what the request did by a key. A command on the tasks of a filter may find others when it is repeated. */
+/** Whether the host takes no key for the request. A command on the tasks of a filter takes none: repeated, it may find other tasks. */
 async function takesNoKey(request: Request): Promise<boolean> {
   const { pathname } = new URL(request.url);
   if (!pathname.endsWith("/v1/tasks/bulk")) return KEYLESS.test(pathname);
@@ -68,7 +68,7 @@ async function takesNoKey(request: Request): Promise<boolean> {
   return typeof body === "object" && body !== null && "filter" in body;
 }
 
-/** The pause after this attempt: between half and all of the doubled one. */
+/** The pause after this attempt, in milliseconds: `pauseMs`, doubled for each earlier attempt, times a random factor from 0.5 to 1. */
 export function backoff(retries: Pick<Retries, "pauseMs">, attempt: number): number {
   return retries.pauseMs * 2 ** attempt * (0.5 + Math.random() / 2);
 }

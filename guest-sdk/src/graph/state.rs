@@ -1,6 +1,6 @@
 //! The builder of a state: its properties and its transitions.
 //!
-//! The builders share the block by reference counting, so that the closure may be one expression or several statements.
+//! The builders share the declarations by reference counting, so that the closure may be one expression or several statements.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -42,7 +42,7 @@ pub struct TransitionBuilder<S, T> {
     block: Rc<Block<S, T>>,
 }
 
-/// The block that the builders share.
+/// The declarations of a state and its transitions, which the builders share.
 struct Block<S, T> {
     description: Cell<String>,
     join: Cell<Join>,
@@ -70,7 +70,7 @@ pub(super) struct Way<S, T> {
     pub(super) trigger: T,
     pub(super) targets: Vec<S>,
     pub(super) leads: Leads,
-    /// The further targets if this is the last vote of a quorum.
+    /// Further targets, for a vote that may be the last one of a quorum.
     pub(super) as_last_vote: Vec<S>,
     /// The contract's record without source, trigger and targets.
     pub(super) rest: Transition,
@@ -134,7 +134,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         }
     }
 
-    /// What people do in the state, for display. Without it, the doc comment of the state's name.
+    /// What people do in the state, for display. The default is the doc comment of the state's variant.
     pub fn described(&self, description: &str) {
         self.block.description.set(description.into());
     }
@@ -236,7 +236,7 @@ impl<S, T> TransitionBuilder<S, T> {
         self.change(|transition| transition.title = title.into())
     }
 
-    /// What the transition means, for display. Without it, the doc comment of the trigger's name.
+    /// What the transition means, for display. The default is the doc comment of the trigger's variant.
     pub fn described(self, description: &str) -> Self {
         self.change(|transition| transition.description = description.into())
     }

@@ -31,7 +31,7 @@ pub struct Outcome {
 
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    /// The event needed no plan: the start of an instance, or an escalation.
+    /// The event needed no plan, such as the start of an instance or an escalation.
     Done,
     Planned(Plan),
     /// A signal that was buffered, because no state accepts it yet.
@@ -105,7 +105,7 @@ fn violation(violation: answer::Violation) -> Violation {
 }
 
 impl Outcome {
-    /// The outcome before a command is executed.
+    /// The outcome before any command is executed.
     pub(super) fn nothing() -> Self {
         Self {
             answer: Answer::Done,
@@ -175,7 +175,7 @@ impl Outcome {
         )
     }
 
-    /// The decision is recorded, and the instance stays in the state.
+    /// The event is recorded, and the state goes on: the plan is to stay, to offer the work anew, or to spawn branches.
     #[track_caller]
     pub fn stays(&self) -> &Self {
         self.expect(
@@ -287,7 +287,7 @@ impl Outcome {
         }
     }
 
-    /// The call of the only service state that was entered.
+    /// The call of the first service state that was entered.
     #[track_caller]
     pub fn call(&self) -> &ServiceCall {
         let mut calls = self.entered.iter().filter_map(|one| {
@@ -302,7 +302,7 @@ impl Outcome {
             .unwrap_or_else(|| panic!("expected a service state, but {self:#?}"))
     }
 
-    /// What the only wait state that was entered waits for.
+    /// What the first wait state that was entered waits for.
     #[track_caller]
     pub fn waiting(&self) -> &Waiting {
         let mut waiting = self.entered.iter().filter_map(|one| {

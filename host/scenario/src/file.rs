@@ -1,6 +1,6 @@
 //! The content of a scenario file, and its errors.
 //!
-//! The JSON Schema defines the allowed content; the types here only read it.
+//! The JSON Schema defines the allowed content. The types here only hold it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub const SCHEMA: &str = include_str!("../scenario.schema.json");
 pub(crate) const SCENARIO_BYTES_MAX: usize = 1 << 20;
 /// Limit of the steps of a scenario.
 pub const STEPS_MAX: usize = 1000;
-/// When a scenario begins unless it says so: a Monday.
+/// When a scenario without `now` begins: a Monday.
 const BEGINS: &str = "2026-01-05T09:00:00Z";
 /// The end of an absence that has none.
 const NEVER: &str = "9999-01-01T00:00:00Z";
@@ -78,7 +78,7 @@ pub(crate) struct Away {
 }
 
 impl Away {
-    /// The absence in the form of the directory. Without a beginning, it is in force from `now` on.
+    /// The absence in the form of the directory. Without `from`, it begins at `now`. None if a time cannot be read.
     pub(crate) fn absence(&self, now: Timestamp) -> Option<Absence> {
         let at = |text: &Option<String>| text.as_deref().map(moment::parse);
         Some(Absence {
@@ -94,7 +94,7 @@ impl Away {
 /// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// From one.
+    /// The first line is 1.
     pub line: usize,
     /// JSON Pointer; empty for the file as a whole.
     pub field: String,
@@ -118,7 +118,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Scenario {
-    /// Reads a file. All problems of its form are returned together.
+    /// Reads a file. Returns all violations of the schema together, then all violations of further rules.
     pub fn read(text: &str) -> Result<Scenario, Vec<Problem>> {
         let whole = |line, message| {
             vec![Problem {
@@ -175,22 +175,22 @@ impl Scenario {
         }
     }
 
-    /// Its name, if it has one.
+    /// The name of the scenario, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.text.name.as_deref()
     }
 
-    /// The key of its definition, if it names one.
+    /// The key of the definition, if the file names one.
     pub fn definition(&self) -> Option<&str> {
         self.text.definition.as_deref()
     }
 
-    /// The config that it is about: an object, or a text that names a file beside the scenario; none for that of the project.
+    /// The config of its flow: an object, or the name of a file beside the scenario. None: the config of the project.
     pub fn config(&self) -> Option<&Json> {
         self.text.config.as_ref()
     }
 
-    /// How many steps it has.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.text.steps.len()
     }
@@ -200,7 +200,7 @@ impl Scenario {
         self.document.line(&format!("/steps/{step}"))
     }
 
-    /// When it begins.
+    /// The time at which the scenario begins.
     pub(crate) fn begins(&self) -> Timestamp {
         let now = self.text.now.as_deref().unwrap_or(BEGINS);
         moment::parse(now).expect("checked when it was read")

@@ -1,4 +1,4 @@
-//! Scenarios of a small flow in this process: what passes, where it fails, and what is no scenario.
+//! Scenarios of a small flow in this process: which pass, at which step others fail, and which files are refused.
 
 use wrkflw_core::answer::{
     Assignment, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, ServiceCall, Since,
@@ -15,7 +15,7 @@ use wrkflw_core::version::Version;
 use super::{SCHEMA, Scenario, play};
 use crate::step::Step;
 
-/// Goes where the graph leads. Reviews are due in a day.
+/// Follows the graph: each trigger leads to its first target. Each task has a reminder after a day.
 struct Reviews(Graph);
 
 impl Logic for Reviews {
@@ -282,7 +282,7 @@ fn a_signal_counts_once_under_its_id() {
   - { signal: PAID, by: shop, id: "1", input: { sum: 1 }, expect: { states: FinalReview } }
   - { signal: PAID, by: shop, id: "1", input: { sum: 2 }, expect: { refused: signal_id_reused } }
 "#;
-    // Another sender, one that is sent to all, without an id, after 60 days.
+    // These count: from another sender, sent to all, without an id, after 60 days.
     for other in [
         r#"{ signal: PAID, by: bank, id: "1", expect: { outcome: DONE } }"#,
         r#"{ signal: PAID, by: shop, id: "1", in: FinalReview, expect: { outcome: DONE } }"#,
@@ -423,7 +423,7 @@ fn the_schema_names_the_members_that_are_read() {
         members.expect(at).keys().cloned().collect::<Vec<_>>()
     };
     for name in members("/$defs/step/properties") {
-        // One of these is of its type. A member that nobody reads would be lost.
+        // One of these values has the type of the member. A member that `Step` does not read would be lost.
         let values = [
             r#""2026-01-05T09:00:00Z""#,
             "{}",

@@ -1,11 +1,11 @@
-//! A model of what may happen to one instance, written from the rules only, in the order of revisions. It covers two flows, and
-//! only what tests see of them over HTTP.
+//! A model of one instance, written from the rules alone: which commands it refuses at a revision, and why. It covers two flows,
+//! and only what the API shows of them.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-/// Starts the instance, and must never work on it.
+/// The person who starts the instance, and may not work on it.
 pub(super) const REQUESTER: &str = "author";
 /// The candidates, the requester among them.
 pub(super) const CREW: [&str; 7] = [
@@ -26,9 +26,9 @@ const DELEGATIONS_MAX: usize = 3;
 /// The flow of an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Flow {
-    /// Ends once so many have decided YES, or too few voters are left for that.
+    /// Ends once `needed` people have decided YES, or too few voters are left for that.
     Committee { needed: usize },
-    /// Work, then a wait that ends after so many payments, or leads back to work.
+    /// Work, then a wait that ends after `payments` signals, or leads back to work.
     Subflows { payments: u64, buffered: bool },
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Instance {
     pub(super) tasks: Vec<(String, Task)>,
     /// The index of the first task of the present state instance.
     pub(super) state_instance: usize,
-    /// The people who decided in the present state instance, or in whose name somebody did.
+    /// The people who decided in the present state instance, or on whose behalf somebody did.
     pub(super) spent: BTreeSet<String>,
     pub(super) paid: u64,
     pub(super) buffered: Vec<&'static str>,
@@ -150,7 +150,7 @@ impl Instance {
         tasks.find(|(known, _)| known == id).map(|(_, task)| task)
     }
 
-    fn excluded_people(&self, person: &str) -> Option<Refusal> {
+    fn why_is_excluded(&self, person: &str) -> Option<Refusal> {
         if person == REQUESTER {
             Some(forbidden("own_request"))
         } else {
@@ -172,7 +172,7 @@ impl Instance {
         }
     }
 
-    /// Whether it was done before: the signal was received, or the caller has the task. Then it has no effect.
+    /// Whether the command has no effect because it was done before: the signal was received, or the caller owns the task.
     pub(super) fn has_counted(&self, who: &str, command: &Command) -> bool {
         let counted = |trigger: &str, id: &str| {
             let key = (who.to_owned(), trigger.to_owned(), id.to_owned());
@@ -191,7 +191,7 @@ impl Instance {
         }
     }
 
-    /// The refusals by all rules. None if the command is permitted.
+    /// The refusals by all rules: empty if the command is permitted.
     pub(super) fn refusals(&self, who: &str, command: &Command) -> Vec<Refusal> {
         if self.has_counted(who, command) {
             return Vec::new();
@@ -277,11 +277,11 @@ impl Instance {
         }
         if works {
             let people = chain.iter().map(String::as_str).chain([who]);
-            against.extend(people.filter_map(|person| self.excluded_people(person)));
+            against.extend(people.filter_map(|person| self.why_is_excluded(person)));
         }
-        let offers_to = |to: &str| self.excluded_people(to);
+        let offers_to = |to: &str| self.why_is_excluded(to);
         if claims || matches!(command, Command::Claim(_)) {
-            against.extend(self.excluded_people(who));
+            against.extend(self.why_is_excluded(who));
             against.extend((!CREW.contains(&who)).then(|| forbidden("not_a_candidate")));
         }
         match command {
