@@ -318,6 +318,28 @@ async fn an_inbox_offers_no_second_vote() {
     assert_eq!(found, Vec::<Value>::new());
 }
 
+/// A requester may claim tasks of own work alone, also where flow logic offers a task to them by name.
+#[tokio::test]
+async fn an_inbox_offers_no_own_request() {
+    let app = TestApp::empty().await;
+    app.publish("committee", guests::committee(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let start = json!({
+        "definitionKey": "committee", "entityType": "thing", "entityId": "own",
+        "data": { "assign": { "offers": [{ "users": ["outsider", "reviewer"] }] } },
+    });
+    app.post("outsider", "/v1/instances", start).await.started();
+    for (user, expected) in [("outsider", 0), ("reviewer", 1)] {
+        let offered = tasks(&app, user, "view=available&include=actions").await;
+        assert_eq!(offered.len(), expected, "{user}: {offered:?}");
+    }
+    let all = tasks(&app, "outsider", "view=all&include=actions").await;
+    assert_eq!(all[0]["actions"][0]["refusal"]["code"], "own_request");
+}
+
 /// The number of statements does not depend on the length of the page, and flow logic is not called.
 #[tokio::test]
 async fn a_page_takes_as_many_statements_as_a_task() {

@@ -58,7 +58,10 @@ where t.tenant_id = $1 and t.id = any($6)
         and not ($3 = any(decided.people)) and exists (
           select from task_candidate c
           where c.tenant_id = $1 and c.task_id = t.id and (
-              c.kind = 'user' and c.principal = $3
+              -- A requester claims only tasks of own work. These are offered to the initiator alone.
+              c.kind = 'user' and c.principal = $3 and (not ($3 = any(i.requesters)) or $3 = i.initiator and not exists (
+                  select from task_candidate o where o.tenant_id = $1 and o.task_id = t.id and o.principal <> $3
+              ))
               or c.kind = 'group' and not ($3 = any(i.requesters)) and exists (
                   select from membership m
                   where m.tenant_id = $1 and m.person_id = $3 and m.group_id = c.principal and m.valid_to is null
