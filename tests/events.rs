@@ -22,7 +22,12 @@ use database::{Database, record, topic_of};
 
 use crate::support::app::TestApp;
 use crate::support::kafka::{OwnBroker, create_topic, shared_address};
+use crate::support::statements::Statements;
 
+/// The first words of the statement by which a relay takes a mark.
+const MARK: &str = "with drawn as materialized";
+/// Two marks of one worker raise the floor. A relay has two workers, so one of them has taken four of these.
+const MARKS: usize = 8;
 const CLAIMED: &str = r#"{"owner":"reviewer","state":"s","task":"t","type":"TASK_CLAIMED"}"#;
 
 /// A running relay.
@@ -343,13 +348,18 @@ async fn a_late_commit_with_a_lower_position_is_neither_skipped_nor_overtaken() 
 
     let mut stalling = database.pool().begin().await.expect("a transaction");
     let late = record(&mut *stalling, 0, stalled, CLAIMED).await;
-    // Enough marks pass for the floor to rise, if there were no stalled transaction.
-    let begun = Instant::now();
-    let mut published = 1;
-    while begun.elapsed() < Duration::from_secs(2) {
+    // Enough marks follow for the floor to rise, if there were no stalled transaction.
+    let (begun, marks) = (Instant::now(), Statements::count_with(MARK));
+    let (mut published, mut marked) = (1, 0);
+    while marked < MARKS {
         database.record(0, busy, CLAIMED).await;
         published += 1;
         consumer.receive(published).await;
+        marked += marks.since_last();
+        assert!(
+            begun.elapsed() < consumer::TIMEOUT,
+            "the relay has taken only {marked} marks"
+        );
     }
     let floor = floor_of_partition(&database).await;
     assert!(

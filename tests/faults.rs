@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use crate::support::app::{Answer, Host, TestApp, task_of};
+use crate::support::until;
 
 /// Longer than anything that a test waits for.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -62,19 +63,20 @@ fn unavailable(answer: Answer, code: &str, words: &str) {
 
 /// Repeats a request until the response has this status.
 async fn eventually(host: &Host, path: &str, status: u16) -> Answer {
-    let deadline = tokio::time::Instant::now() + TIMEOUT;
-    loop {
-        let answer = host.send("", "GET", path, &[], None).await;
-        if answer.status == status {
-            return answer;
-        }
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{path} never answered {status}: {}",
-            answer.text
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let what = format!("{path} answers {status}");
+    let look = async || host.send("", "GET", path, &[], None).await;
+    until(&what, look, |answer: &Answer| answer.status == status).await
+}
+
+/// Waits until no event is left in the outbox.
+async fn drained(app: &TestApp) {
+    let look = async || {
+        let left = sqlx::query_scalar::<_, i64>("select count(*) from outbox_event");
+        left.fetch_one(app.database.admin_pool())
+            .await
+            .expect("a count")
+    };
+    until("all events are sent", look, |left: &i64| *left == 0).await;
 }
 
 /// The body that starts a document approval.

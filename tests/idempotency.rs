@@ -224,21 +224,29 @@ async fn a_refused_request_stores_no_reply() {
         .expect(200);
 }
 
-/// Makes all replies older.
-async fn aged(app: &TestApp) {
-    let older = "update idempotency_key set created_at = created_at - interval '25 hours'";
-    let older = sqlx::query(older).execute(app.database.admin_pool());
-    older.await.expect("older");
+/// Makes all replies older by this many hours.
+async fn aged(app: &TestApp, hours: i32) {
+    let older = "update idempotency_key set created_at = created_at - make_interval(hours => $1)";
+    let older = sqlx::query(older).bind(hours);
+    older
+        .execute(app.database.admin_pool())
+        .await
+        .expect("older");
 }
 
 #[tokio::test]
-async fn keys_are_deleted_after_a_day() {
+async fn keys_are_deleted_after_a_day_and_not_before() {
     let app = TestApp::start().await;
-    let first = start(&app.host(), "doc-1").await.expect(201);
-    aged(&app).await;
+    let first = start(&app.host(), "doc-1").await;
+    aged(&app, 23).await;
+    app.engine.purge().await.expect("a purge");
+    let again = start(&app.host(), "doc-1").await;
+    assert_eq!((again.status, &again.text), (201, &first.text));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    aged(&app, 2).await;
     app.engine.purge().await.expect("a purge");
     let second = start(&app.host(), "doc-2").await.expect(201);
-    assert_ne!(first["instance"]["id"], second["instance"]["id"]);
+    assert_ne!(first.body["instance"]["id"], second["instance"]["id"]);
 }
 
 /// Clocks of hosts jump. The age of shared rows is measured by the database's clock.
@@ -288,7 +296,7 @@ async fn a_sweep_skips_locked_rows() {
         Some(start_body("doc-2")),
     );
     second.await.expect(201);
-    aged(&app).await;
+    aged(&app, 25).await;
     let mut holder = app.database.admin_pool().begin().await.expect("a begin");
     let hold = "select 1 from idempotency_key where key = 'k-1' for update";
     sqlx::query(hold)

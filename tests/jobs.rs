@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 use wrkflw_runtime::clock;
-use wrkflw_store::jobs::{Job, TenantSlots};
+use wrkflw_store::jobs::{self, Job, TenantSlots};
 use wrkflw_store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
@@ -57,7 +57,7 @@ impl Fixture {
     /// Claims as a host that tracks the turns of tenants.
     async fn claim_by(&self, slots: &mut TenantSlots, now: Timestamp, limit: i64) -> Vec<Job> {
         let lease = now + seconds(60);
-        let claimed = self.store.claim_jobs(now, lease, limit, slots).await;
+        let claimed = jobs::claim(&self.store, now, lease, limit, slots).await;
         claimed.expect("a claim")
     }
 

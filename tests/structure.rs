@@ -4,6 +4,7 @@
 
 mod builds;
 mod edges;
+mod methods;
 pub(crate) mod queries;
 mod releases;
 mod texts;

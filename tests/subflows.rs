@@ -29,6 +29,7 @@ use crate::audit;
 use crate::support::app::{ADMIN, Answer, Host, TestApp, Timers, USER};
 use crate::support::guests::subflows;
 use crate::support::until_so;
+use wrkflw_store::directory::tenants;
 
 /// Longer than anything here takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,7 +61,7 @@ impl Other {
     async fn of(app: &TestApp) -> Other {
         let roles = BTreeMap::from([("user", USER), ("admin", ADMIN)]);
         let (store, now) = (app.store(), app.engine.clock().now());
-        let tenant = store.ensure_tenant("other", &roles, now).await;
+        let tenant = tenants::ensure_tenant(store, "other", &roles, now).await;
         tenant.expect("a tenant");
         for table in [
             "person",

@@ -13,6 +13,7 @@ use super::console::sign_in;
 use super::host::Host;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::app::{SECRET, TestApp};
+use crate::support::until;
 
 /// The most memory that a test may add to the host.
 const GROWTH_KIB_MAX: u64 = 96 * 1024;
@@ -49,6 +50,7 @@ async fn dripped(host: &Host, begin: &str, drop_by_drop: &str) -> Reply {
     let (mut reading, mut writing) = stream.split();
     let drip = async {
         for byte in drop_by_drop.as_bytes().iter().cycle() {
+            // This is how slow the client is, not a wait for a condition.
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             if writing.write_all(&[*byte]).await.is_err() {
                 return;
@@ -136,7 +138,7 @@ fn upload(bearer: &str, length: usize, sent: &str) -> String {
 
 /// Uploads are large and held in memory. Unfinished uploads delay other uploads of the same tenant, and nobody else.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_uploads_take_few_slots_and_none_of_another_tenant() {
+async fn unfinished_uploads_take_few_places_and_none_of_another_tenant() {
     const OF_TENANT: usize = 6;
     const REFUSED: usize = 3;
     const BEGUN: &str = "--b\r\ncontent-disposition: form-data; name=\"component\"\r\n\r\nasm";
@@ -157,7 +159,7 @@ async fn unfinished_uploads_take_few_slots_and_none_of_another_tenant() {
         assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), Some("1"));
     }
-    // Now the host reads the others. A form with a slot is refused because of its content.
+    // Now the host reads the others. A form with a place is refused because of its content.
     let whole = async |bearer: &str| {
         let form = upload(bearer, FORM.len(), FORM);
         let received = exchange(host.address, form.as_bytes()).await;
@@ -170,7 +172,7 @@ async fn unfinished_uploads_take_few_slots_and_none_of_another_tenant() {
         let listed = host.ask("GET /v1/instances", &headers, "").await;
         assert_eq!(listed.status, 200, "{}", listed.text);
     }
-    // An upload by the console needs a slot, too.
+    // An upload by the console needs a place, too.
     let headers = [("cookie", &*cookie), ("origin", "http://localhost")];
     let page = host.ask("POST /console/upload", &headers, "a").await;
     assert_eq!(page.status, 503, "{}", page.text);
@@ -181,7 +183,7 @@ async fn unfinished_uploads_take_few_slots_and_none_of_another_tenant() {
         }
     };
     let freed = tokio::time::timeout(TIMEOUT, freed).await;
-    freed.expect("closed connections release their slots");
+    freed.expect("closed connections release their places");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,22 +269,15 @@ async fn a_response_that_nobody_reads_is_aborted() {
             (number, client)
         });
     }
-    let given_up = async {
-        let wanted = f64::from(u32::try_from(DEAF).expect("a small number"));
-        let mut most = before;
-        while host
-            .measure("wrkflw_http_connections_ended_total{reason=\"unread\"}")
-            .await
-            != Some(wanted)
-        {
-            most = most.max(host.memory_kib());
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        most
+    let wanted = f64::from(u32::try_from(DEAF).expect("a small number"));
+    let mut most = before;
+    let look = async || {
+        most = most.max(host.memory_kib());
+        let aborted = host.measure("wrkflw_http_connections_ended_total{reason=\"unread\"}");
+        (aborted.await, most)
     };
-    let most = tokio::time::timeout(TIMEOUT, given_up)
-        .await
-        .expect("all of them are aborted");
+    let are_all = |(aborted, _): &(Option<f64>, u64)| *aborted == Some(wanted);
+    let (_, most) = until("all connections are aborted", look, are_all).await;
     assert!(
         most < before + GROWTH_KIB_MAX,
         "{before} KiB before, {most} KiB at most"

@@ -263,9 +263,9 @@ async fn a_download_is_aborted_when_its_reader_signs_out() {
     assert!(!last.starts_with("{\"next\":"), "the file is whole");
 }
 
-/// Invented session cookies cost at most a slot and one lookup.
+/// Invented session cookies cost at most a place and one lookup.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_use_request_slots_like_the_api() {
+async fn pages_use_request_places_like_the_api() {
     const IN_FLIGHT_MAX: usize = 2;
     let app = TestApp::start().await;
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
@@ -316,7 +316,7 @@ async fn leave_unfinished(
     forms
 }
 
-/// Logouts by the provider have slots of their own.
+/// Logouts by the provider have places of their own.
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_forms_without_a_session_do_not_block_logouts() {
     let app = TestApp::empty().await;
@@ -341,9 +341,9 @@ async fn unfinished_forms_without_a_session_do_not_block_logouts() {
     assert_eq!(host.measure(refused).await, Some(14.0));
 }
 
-/// Anybody can leave a form unfinished. It takes a slot for pages, and most of these remain free.
+/// Anybody can leave a form unfinished. It takes a place for pages, and most of these remain free.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_forms_without_a_session_leave_slots_for_pages() {
+async fn unfinished_forms_without_a_session_leave_places_for_pages() {
     let app = TestApp::start().await;
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
     let settings = [

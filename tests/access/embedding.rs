@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wrkflw_audit::seal::SealKeys;
+use wrkflw_audit::seal::{SealKeys, token};
 use wrkflw_runtime::clock::Clock;
 
 use super::client::Reply;
@@ -151,12 +151,12 @@ async fn expired_and_forged_tokens_are_refused() {
         SealKeys::new("k1", keys).expect("keys")
     };
     let (own, foreign) = (keys(key), keys(vec![7; 16]));
-    let token = own.seal_token(&later.to_string());
+    let token = token::seal(&own, &later.to_string());
     let good = world.ask(INSTANCE, &token, ORIGIN, "").await;
     assert_eq!(good.status, 200, "{}", good.text);
     for (what, token) in [
-        ("expired", own.seal_token(&text.to_string())),
-        ("another key", foreign.seal_token(&later.to_string())),
+        ("expired", token::seal(&own, &text.to_string())),
+        ("another key", token::seal(&foreign, &later.to_string())),
         ("no token", "nonsense".to_owned()),
         ("too long", "a".repeat(9000)),
         ("a token of the API", world.app.host().token("reviewer")),

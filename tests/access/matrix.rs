@@ -17,6 +17,7 @@ use crate::api::access::World;
 use crate::api::openapi::{Operation, operations};
 use crate::api::rows;
 use crate::support::app::ADMIN;
+use wrkflw_store::directory::tenants;
 
 /// Concurrent requests.
 const AT_ONCE: usize = 8;
@@ -363,8 +364,7 @@ async fn things_of_another_tenant_do_not_exist() {
     let world = World::new().await;
     let roles = BTreeMap::from([("admin", ADMIN)]);
     let (store, now) = (world.app.store(), world.app.engine.clock().now());
-    store
-        .ensure_tenant("other", &roles, now)
+    tenants::ensure_tenant(store, "other", &roles, now)
         .await
         .expect("a tenant");
     let signer = Signer::es256("e");

@@ -22,6 +22,11 @@ use crate::api::blurred;
 use crate::api::openapi::operations;
 use crate::api::sessions;
 use crate::support::app::{ADMIN, Host, TestApp, task_of};
+use wrkflw_store::directory::tenants;
+use wrkflw_store::feed;
+use wrkflw_store::jobs::calls;
+use wrkflw_store::past;
+use wrkflw_store::receipts;
 
 /// Texts in functions of the store that use the reader's connections.
 const READS: [&str; 3] = [".reading(", ".looking(", "&self.reader"];
@@ -98,9 +103,8 @@ fn of_readers() -> BTreeSet<String> {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let text = std::fs::read_to_string(&path).expect("text");
-                let bodies = text
-                    .split("\n    pub")
-                    .flat_map(|part| part.split("\n    async fn"));
+                // A private function is read with the public one before it, which calls it.
+                let bodies = text.split("\npub").flat_map(|part| part.split("\n    pub"));
                 functions.extend(bodies.map(|body| (folder.clone(), body.to_owned())));
             }
         }
@@ -137,8 +141,7 @@ async fn another_tenant_reads_nothing_with_the_same_statements() {
     let app = &world.app;
     let (store, now) = (app.store(), app.engine.clock().now());
     let roles = BTreeMap::from([("admin", ADMIN)]);
-    store
-        .ensure_tenant("other", &roles, now)
+    tenants::ensure_tenant(store, "other", &roles, now)
         .await
         .expect("a tenant");
     let recorder = Recorder::start(app.database.url()).await;
@@ -165,13 +168,13 @@ async fn another_tenant_reads_nothing_with_the_same_statements() {
     };
     let published = engine.reader().recorded_version(TenantId(1), &version);
     assert!(published.await.expect("an answer").is_some());
-    let known = engine.reader().knows_instance(TenantId(1), id).await;
+    let known = feed::knows_instance(engine.reader(), TenantId(1), id).await;
     assert!(known.expect("an answer"), "the first tenant is number 1");
     let (viewer, one) = (TenantId(1).into(), InstanceId(id));
     let is_seen = engine.reader().sees(&viewer, one).await;
     assert!(is_seen.expect("an answer"));
     // Comments are counted only if there could be too many entries.
-    let moves = engine.reader().moves(&viewer, one, 10_000).await;
+    let moves = past::moves(engine.reader(), &viewer, one, 10_000).await;
     assert!(moves.expect("an answer").omitted);
     let key = SignalKey {
         trigger: "PAID".into(),
@@ -179,11 +182,10 @@ async fn another_tenant_reads_nothing_with_the_same_statements() {
         correlation: None,
         state: None,
     };
-    let reception = engine
-        .reader()
-        .reception(TenantId(1), InstanceId(id), "author", &key);
+    let reception =
+        receipts::reception(engine.reader(), TenantId(1), InstanceId(id), "author", &key);
     assert_eq!(reception.await.expect("an answer"), Some(Some(id)));
-    let calls = engine.reader().calls_of(TenantId(1), InstanceId(id));
+    let calls = calls::of_instance(engine.reader(), TenantId(1), InstanceId(id));
     assert!(calls.await.expect("an answer").is_empty());
     let tables = statements::tables(app).await;
     let mut sent = recorder.statements();

@@ -7,6 +7,7 @@ use super::openapi::{Operation, operations};
 use super::problems::signed;
 use super::*;
 use crate::support::app::{ADMIN, SECRET};
+use wrkflw_store::directory::tenants;
 
 /// Values for the parameters of a path that refer to existing things.
 pub(crate) struct World {
@@ -236,8 +237,7 @@ async fn another_tenant_sees_nothing() {
     let app = &world.app;
     let roles = BTreeMap::from([("admin", ADMIN)]);
     let store = app.store();
-    store
-        .ensure_tenant("other", &roles, app.engine.clock().now())
+    tenants::ensure_tenant(store, "other", &roles, app.engine.clock().now())
         .await
         .expect("a tenant");
     let host = app.host();

@@ -6,6 +6,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 use super::*;
+use wrkflw_store::directory::tenants;
 
 const ENTITY: &str = "/v1/entities/document/doc-1";
 
@@ -288,9 +289,7 @@ fn mac_over(fields: &[Option<&str>], key: &[u8]) -> Vec<u8> {
 async fn an_export_can_be_verified_without_the_host() {
     let app = TestApp::start().await;
     let instance = decided_thrice(&app, "doc-1", "too short").await;
-    let tenant = app
-        .store()
-        .tenant("default")
+    let tenant = tenants::find(app.store(), "default")
         .await
         .expect("a query")
         .expect("a tenant");

@@ -5,6 +5,7 @@ use super::*;
 use crate::audit::verify::everything;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_core::ids::TenantId;
+use wrkflw_store::reassessments;
 
 #[tokio::test]
 async fn a_caller_reads_who_they_are() {
@@ -424,8 +425,7 @@ async fn changes_of_a_group_share_a_reassessment_that_has_not_begun() {
     let now = app.engine.clock().now();
     let until = now + jiff::SignedDuration::from_mins(1);
     let store = app.store();
-    let begun = store
-        .claim_reassessments(now, until, 10, TenantId(0))
+    let begun = reassessments::claim(store, now, until, 10, TenantId(0))
         .await
         .expect("a claim");
     assert_eq!(begun.len(), 4);

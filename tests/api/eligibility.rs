@@ -9,6 +9,7 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_store::viewer::Viewer;
 
 use super::*;
+use wrkflw_store::past;
 
 /// A host whose clock the test moves.
 struct Timeline {
@@ -352,7 +353,7 @@ async fn comments_do_not_make_a_history_too_long() {
     let id = instance["id"].as_str().expect("an id").parse();
     let id = InstanceId(id.expect("an id"));
     let all = Viewer::all(TenantId(1));
-    let moves = app.store().moves(&all, id, last.cast_unsigned()).await;
+    let moves = past::moves(app.store(), &all, id, last.cast_unsigned()).await;
     let moves = moves.expect("moves");
     assert!(!moves.newest.is_empty() && !moves.omitted, "{moves:?}");
 }

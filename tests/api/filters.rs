@@ -7,6 +7,7 @@ use super::notifications::reading;
 use super::*;
 use crate::support::plans::{explained_query, nodes, pages};
 use wrkflw_store::feed::READ_BYTES_MAX;
+use wrkflw_store::notifier;
 
 /// More events than one request reads.
 const CROWD: i32 = 5_000;
@@ -191,7 +192,7 @@ async fn large_events_make_short_pages() {
 
     // The notifier knows that there are more, so it does not wait for the next commit.
     let store = app.store();
-    store.ensure_notifier_cursors().await.expect("cursors");
+    notifier::ensure_cursors(store).await.expect("cursors");
     let reading = reading(&app, 1_000).await.expect("entries");
     assert!(reading.more && reading.unsent.len() <= of_page + 2);
     drop(reading);

@@ -13,6 +13,7 @@ use super::*;
 use crate::support::own_postgres::OwnPostgres;
 use crate::support::plug::count;
 use crate::support::receiver::Receiver;
+use wrkflw_store::directory::tenants;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const HISTORIES: &str = "select count(*) from feed_epoch";
@@ -266,7 +267,7 @@ async fn the_number_of_a_lost_tenant_is_not_used_again() {
     let app = TestApp::start().await;
     let (store, now) = (app.store(), app.engine.clock().now());
     let roles = BTreeMap::new();
-    let lost = store.ensure_tenant("lost", &roles, now).await;
+    let lost = tenants::ensure_tenant(store, "lost", &roles, now).await;
     let lost = lost.expect("a tenant");
     let set_back = "begin; set local session_replication_role = replica;
         select setval(pg_get_serial_sequence('tenant', 'id'), max(id) - 1) from tenant;
@@ -276,6 +277,6 @@ async fn the_number_of_a_lost_tenant_is_not_used_again() {
     sql(&app, set_back).await;
     sql(&app, ELSEWHERE).await;
     let store = Store::connect(app.database.url(), PoolSizes::default()).expect("a URL");
-    let other = store.ensure_tenant("other", &roles, now).await;
+    let other = tenants::ensure_tenant(&store, "other", &roles, now).await;
     assert!(other.expect("a tenant").0 > lost.0);
 }

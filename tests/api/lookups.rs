@@ -8,6 +8,8 @@ use wrkflw_core::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 use super::*;
 use crate::support::plans;
+use wrkflw_store::directory::tenants;
+use wrkflw_store::lookups;
 
 fn names(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(ToString::to_string).collect()
@@ -29,7 +31,7 @@ async fn a_lookup_finds_the_present_state() {
         .expect(200);
     sql(&app, "insert into calendar select id, 'office', '{\"zone\":\"UTC\",\"n\":1.50}', now() from tenant").await;
     let store = app.store();
-    let tenant = store.tenant("default").await.expect("a tenant");
+    let tenant = tenants::find(store, "default").await.expect("a tenant");
     let tenant = tenant.expect("a tenant");
     let lookup = Lookup {
         managers_of: names(&["author", "reviewer", "nobody"]),
@@ -42,7 +44,9 @@ async fn a_lookup_finds_the_present_state() {
         workloads: None,
     };
     let now = app.engine.clock().now();
-    let found = store.look_up(tenant, &lookup, now).await.expect("findings");
+    let found = lookups::look_up(store, tenant, &lookup, now)
+        .await
+        .expect("findings");
     let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let expected = Findings {
         managers: map("author", "reviewer"),
@@ -77,11 +81,13 @@ async fn a_lookup_finds_the_present_state() {
         members_max: 10,
         ..lookup.clone()
     };
-    let found = store.look_up(tenant, &all, now).await.expect("findings");
+    let found = lookups::look_up(store, tenant, &all, now)
+        .await
+        .expect("findings");
     assert_eq!(found.members["reviewers"], ["author", "reviewer2"]);
-    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all, now).await;
+    let elsewhere = lookups::look_up(store, TenantId(tenant.0 + 1), &all, now).await;
     assert_eq!(elsewhere.expect("findings"), Findings::default());
-    let nothing = store.look_up(tenant, &Lookup::default(), now).await;
+    let nothing = lookups::look_up(store, tenant, &Lookup::default(), now).await;
     assert_eq!(nothing.expect("findings"), Findings::default());
 }
 
@@ -96,16 +102,16 @@ async fn a_lookup_finds_the_absences_of_a_moment() {
         app.post("admin", &path, body).await.expect(201);
     }
     let store = app.store();
-    let tenant = store.tenant("default").await.expect("an answer");
+    let tenant = tenants::find(store, "default").await.expect("an answer");
     let tenant = tenant.expect("a tenant");
     let lookup = Lookup {
         stand_ins_of: names(&["author", "approver", "reviewer"]),
         ..Lookup::default()
     };
     let at = |moment: &str| moment.parse::<jiff::Timestamp>().expect("a moment");
-    let before = store.look_up(tenant, &lookup, at("2099-12-31T23:59:59Z"));
+    let before = lookups::look_up(store, tenant, &lookup, at("2099-12-31T23:59:59Z"));
     assert_eq!(before.await.expect("findings"), Findings::default());
-    let meanwhile = store.look_up(tenant, &lookup, at("2100-01-01T00:00:00Z"));
+    let meanwhile = lookups::look_up(store, tenant, &lookup, at("2100-01-01T00:00:00Z"));
     let found = meanwhile.await.expect("findings").stand_ins;
     let told: Vec<_> = found
         .iter()
@@ -133,7 +139,7 @@ async fn a_lookup_finds_the_absences_of_a_moment() {
 async fn a_lookup_counts_the_open_tasks_of_people_who_are_not_absent() {
     let app = TestApp::empty().await;
     let store = app.store();
-    let tenant = store.tenant("default").await.expect("an answer");
+    let tenant = tenants::find(store, "default").await.expect("an answer");
     let tenant = tenant.expect("a tenant");
     sql(
         &app,
@@ -162,7 +168,7 @@ async fn a_lookup_counts_the_open_tasks_of_people_who_are_not_absent() {
     };
     let at = |moment: &str| moment.parse::<jiff::Timestamp>().expect("a moment");
     let found = async |open_max, moment| {
-        let found = store.look_up(tenant, &of(open_max), at(moment)).await;
+        let found = lookups::look_up(store, tenant, &of(open_max), at(moment)).await;
         let work = found.expect("findings").workloads.into_iter();
         let work = work.map(|(person, work)| format!("{person} {} {:?}", work.open, work.given_at));
         work.collect::<Vec<_>>()
@@ -182,7 +188,7 @@ async fn a_lookup_counts_the_open_tasks_of_people_who_are_not_absent() {
     assert_eq!(found(0, during).await, expected(0, 0));
     assert_eq!(found(0, "2026-03-01T00:00:00Z").await.len(), 5);
     let question = of(100);
-    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &question, at(during));
+    let elsewhere = lookups::look_up(store, TenantId(tenant.0 + 1), &question, at(during));
     let elsewhere = elsewhere.await.expect("findings").workloads;
     assert!(elsewhere.values().all(|work| *work == Workload::default()));
 }

@@ -10,9 +10,11 @@ use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::Engine;
 use wrkflw_relay::webhook::Notifier;
 use wrkflw_relay::webhook::settings::Settings;
-use wrkflw_store::notifier::{OnDuplicate, Reading};
+use wrkflw_store::notifier::{self, OnDuplicate, Reading};
 
+use super::webhooks::{deliveries, subscribe, waiting};
 use super::*;
+use crate::support::receiver::Receiver;
 use crate::support::until_so;
 
 /// The longest time for which transactions of other tests on the same server delay the feed.
@@ -157,6 +159,8 @@ async fn a_decision_makes_no_notification() {
 async fn a_mention_notifies_people_who_have_not_muted_it() {
     let app = TestApp::start().await;
     super::people::known(&app, &["dee"]).await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["notification.mention"]).await;
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let comment = format!(
@@ -175,6 +179,11 @@ async fn a_mention_notifies_people_who_have_not_muted_it() {
     );
     let body = json!({ "comment": "Look.", "mentions": ["approver", "dee", "reviewer"] });
     app.post("reviewer", &comment, body).await.expect(200);
+    // The webhook is called about one person. All deliveries of a comment are made at once.
+    let sent = hook.next().await;
+    assert_eq!(sent.body["data"]["recipient"]["id"], "dee");
+    waiting(&app, &made, "delivered", 1).await;
+    assert_eq!(deliveries(&app, &made, "").await.len(), 1);
     let mentioned = told(&app, "dee", 1).await;
     assert_eq!(kinds(&mentioned), [("MENTION", "user", "dee")]);
     // The writer of the comment is not notified, nor a person who muted mentions, nor about work of a group.
@@ -239,7 +248,7 @@ async fn notifications_are_read_once_by_their_recipients() {
 /// The entries that a notifier would read next, up to a limit. None if there are none, or if another notifier reads them.
 pub(super) async fn reading(app: &TestApp, limit: i64) -> Option<Reading> {
     let store = app.store();
-    let cursor = store.lock_notifier_cursor(app.engine.clock().now()).await;
+    let cursor = notifier::lock_cursor(store, app.engine.clock().now()).await;
     let cursor = cursor.expect("an answer")?;
     Some(cursor.read(limit).await.expect("entries"))
 }
@@ -251,7 +260,7 @@ async fn another_notifier_continues_after_one_has_died() {
         app.started(document).await;
     }
     let store = app.store();
-    store.ensure_notifier_cursors().await.expect("cursors");
+    notifier::ensure_cursors(store).await.expect("cursors");
     let taking = async {
         loop {
             match reading(&app, 2).await {
@@ -296,7 +305,7 @@ async fn unsent(app: &TestApp) -> Vec<String> {
 #[tokio::test]
 async fn entries_without_notifications_are_read_only_for_subscribers() {
     let app = TestApp::start().await;
-    let cursors = app.store().ensure_notifier_cursors().await;
+    let cursors = notifier::ensure_cursors(app.store()).await;
     cursors.expect("cursors");
     app.started("doc-1").await;
     assert_eq!(unsent(&app).await, ["TASK_CREATED"]);

@@ -1,6 +1,7 @@
 //! A person's preferences for pages: private, and the same on every host.
 
 use super::*;
+use wrkflw_store::directory::tenants;
 
 const PATH: &str = "/v1/me/preferences";
 
@@ -63,7 +64,7 @@ async fn an_impossible_choice_is_refused() {
 #[tokio::test]
 async fn a_session_has_the_preferences_of_its_person() {
     let app = TestApp::start().await;
-    let tenant = app.engine.reader().tenant("default").await;
+    let tenant = tenants::find(app.engine.reader(), "default").await;
     let who = wrkflw_engine::Identity {
         tenant: tenant.expect("the database").expect("the tenant"),
         tenant_name: "default".to_owned(),
@@ -73,12 +74,13 @@ async fn a_session_has_the_preferences_of_its_person() {
     };
     let begun = app
         .engine
-        .begin_session(&who, "A browser", jiff::Timestamp::MAX, None)
+        .sessions()
+        .begin(&who, "A browser", jiff::Timestamp::MAX, None)
         .await;
     let secret = begun.expect("a session");
     let body = json!({ "mutedNotifications": [], "timeZone": "Asia/Bangkok" });
     app.put("author", PATH, body).await.expect(200);
-    let found = app.engine.session(who.tenant, &secret).await;
+    let found = app.engine.sessions().get(who.tenant, &secret).await;
     let found = found.expect("the database").expect("the session");
     assert_eq!(found.preference.time_zone.as_deref(), Some("Asia/Bangkok"));
     assert_eq!(found.preference.theme, None);

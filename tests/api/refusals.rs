@@ -89,7 +89,7 @@ async fn overload_refusals_and_aborted_requests_write_a_line() {
     let app = TestApp::start().await;
     let host = app.admitting(Admission::new(1, 0));
     let before = count(&app, "start", "refused").await;
-    // The only slot belongs to a request whose body does not end.
+    // The only place belongs to a request whose body does not end.
     let (reading, read) = oneshot::channel::<()>();
     let mut reading = Some(reading);
     let endless = stream::poll_fn(move |_| {
@@ -111,7 +111,7 @@ async fn overload_refusals_and_aborted_requests_write_a_line() {
         async move { host.open(held).await }
     });
     read.await
-        .expect("the request has its slot, and its body is read");
+        .expect("the request has its place, and its body is read");
 
     let late = request(
         &host,

@@ -30,6 +30,13 @@ async fn left(app: &TestApp, sql: &'static str) -> i64 {
     count(&app.database, sql).await
 }
 
+/// Makes all rows of a table older by this many days.
+async fn aged(app: &TestApp, table: &str, column: &str, days: i64) {
+    let older = format!("update {table} set {column} = {column} - interval '{days} days'");
+    let older = sqlx::raw_sql(AssertSqlSafe(older)).execute(app.database.admin_pool());
+    older.await.expect("older");
+}
+
 async fn until(app: &TestApp, sql: &'static str, wanted: i64) {
     let look = async || (sql, count(&app.database, sql).await);
     until_so(look, |(_, found): &(&'static str, i64)| *found == wanted).await;
@@ -46,11 +53,9 @@ async fn notifications_are_kept_for_ninety_days_of_the_database() {
     started.await.expect(201);
     until(&app, ALL, 1).await;
     assert_eq!(left(&app, ALL).await, 1);
-    sql(
-        &app,
-        "update notification set made_at = made_at - interval '91 days'",
-    )
-    .await;
+    aged(&app, "notification", "made_at", 89).await;
+    assert_eq!(left(&app, ALL).await, 1);
+    aged(&app, "notification", "made_at", 2).await;
     assert_eq!(left(&app, ALL).await, 0);
 }
 
@@ -66,11 +71,9 @@ async fn dead_deliveries_are_kept_for_thirty_days_of_the_database() {
     app.started("doc-1").await;
     waiting(&app, &made, "dead", 1).await;
     assert_eq!(left(&app, DEAD).await, 1);
-    sql(
-        &app,
-        "update webhook_delivery set due_at = due_at - interval '31 days'",
-    )
-    .await;
+    aged(&app, "webhook_delivery", "due_at", 29).await;
+    assert_eq!(left(&app, DEAD).await, 1);
+    aged(&app, "webhook_delivery", "due_at", 2).await;
     assert_eq!(left(&app, DEAD).await, 0);
 }
 
@@ -86,25 +89,16 @@ async fn deliveries_and_their_attempts_are_kept_for_thirty_days_of_the_database(
     let _working = notifier_of(&app, &behind, settings(&[]));
     app.started("doc-1").await;
     waiting(&app, &made, "delivered", 1).await;
-    assert_eq!(
-        (left(&app, DELIVERED).await, left(&app, ATTEMPTS).await),
-        (1, 1)
-    );
-    sql(
-        &app,
-        "update webhook_attempt set at = at - interval '31 days'",
-    )
-    .await;
-    assert_eq!(
-        (left(&app, ATTEMPTS).await, left(&app, DELIVERED).await),
-        (0, 1)
-    );
-    sql(
-        &app,
-        "update webhook_delivery set due_at = due_at - interval '31 days'",
-    )
-    .await;
-    assert_eq!(left(&app, DELIVERED).await, 0);
+    let both = async || (left(&app, ATTEMPTS).await, left(&app, DELIVERED).await);
+    assert_eq!(both().await, (1, 1));
+    aged(&app, "webhook_attempt", "at", 29).await;
+    assert_eq!(both().await, (1, 1));
+    aged(&app, "webhook_attempt", "at", 2).await;
+    assert_eq!(both().await, (0, 1));
+    aged(&app, "webhook_delivery", "due_at", 29).await;
+    assert_eq!(both().await, (0, 1));
+    aged(&app, "webhook_delivery", "due_at", 2).await;
+    assert_eq!(both().await, (0, 0));
 }
 
 /// A second version, and an instance of the first.
@@ -136,11 +130,9 @@ async fn items_of_operations_are_kept_for_ninety_days_of_the_database() {
     let app = to_migrate().await;
     migrated(&app, days(-100)).await;
     assert_eq!(left(&app, ITEMS).await, 1);
-    sql(
-        &app,
-        "update bulk_operation set ended_at = ended_at - interval '91 days'",
-    )
-    .await;
+    aged(&app, "bulk_operation", "ended_at", 89).await;
+    assert_eq!(left(&app, ITEMS).await, 1);
+    aged(&app, "bulk_operation", "ended_at", 2).await;
     assert_eq!(left(&app, ITEMS).await, 0);
     // The operation began as long ago, so its missing items are no finding.
     assert_eq!(everything(&app).await.1, []);

@@ -5,10 +5,11 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_engine::presence::Presence;
 use wrkflw_runtime::clock::{Clock, new_id};
 use wrkflw_store::hosts::NewHost;
-use wrkflw_store::series::{Counted, Series};
+use wrkflw_store::series::{self, Counted, Series};
 
 use super::*;
 use crate::support::plug::count;
+use wrkflw_store::directory::tenants;
 
 /// A presence of a host with this version.
 fn described(name: &str, version: &str, started_at: Timestamp) -> NewHost {
@@ -304,9 +305,13 @@ async fn the_labels_of_a_minute_and_of_an_hour_are_limited() {
         numbers.map(one).collect()
     };
     for _ in 0..2 {
-        app.store().count(&counted(0..32)).await.expect("written");
+        series::count(app.store(), &counted(0..32))
+            .await
+            .expect("written");
     }
-    app.store().count(&counted(32..100)).await.expect("written");
+    series::count(app.store(), &counted(32..100))
+        .await
+        .expect("written");
     // If the minute ended in between, there are two minutes.
     let rows = count(&app.database, ROWS).await;
     assert!((33..=68).contains(&rows), "{rows}");
@@ -354,9 +359,7 @@ async fn a_series_is_limited_and_belongs_to_its_tenant() {
         assert_eq!(problem["reason"], "dead-letter:read", "{path}");
     }
     let roles = BTreeMap::from([("admin", crate::support::app::ADMIN)]);
-    let made = app
-        .store()
-        .ensure_tenant("other", &roles, Clock::System.now());
+    let made = tenants::ensure_tenant(app.store(), "other", &roles, Clock::System.now());
     made.await.expect("a tenant");
     let host = app.host();
     let (name, token) = bearer(&host, "admin", "other", &["admin"]);

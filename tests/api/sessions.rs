@@ -8,9 +8,10 @@ use wrkflw_engine::{Engine, Identity, ProviderSession, SESSION_IDLE_MAX, SESSION
 use wrkflw_runtime::clock::Clock;
 
 use super::*;
+use wrkflw_store::directory::tenants;
 
 async fn identity(app: &TestApp, person: &str) -> Identity {
-    let tenant = app.engine.reader().tenant("default").await;
+    let tenant = tenants::find(app.engine.reader(), "default").await;
     Identity {
         tenant: tenant.expect("the database").expect("the tenant"),
         tenant_name: "default".to_owned(),
@@ -22,7 +23,8 @@ async fn identity(app: &TestApp, person: &str) -> Identity {
 
 async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> [u8; 32] {
     let begun = engine
-        .begin_session(who, "A browser\u{7}", until, None)
+        .sessions()
+        .begin(who, "A browser\u{7}", until, None)
         .await;
     begun.expect("a session")
 }
@@ -33,12 +35,12 @@ async fn end(app: &TestApp, person: &str, id: uuid::Uuid) -> Answer {
 }
 
 async fn found(engine: &Engine, who: &Identity, secret: &[u8]) -> Session {
-    let found = engine.session(who.tenant, secret).await;
+    let found = engine.sessions().get(who.tenant, secret).await;
     found.expect("the database").expect("the session")
 }
 
 async fn is_open(engine: &Engine, who: &Identity, secret: &[u8]) -> bool {
-    let found = engine.session(who.tenant, secret).await;
+    let found = engine.sessions().get(who.tenant, secret).await;
     found.expect("the database").is_some()
 }
 
@@ -156,7 +158,8 @@ async fn the_identity_provider_ends_its_sessions() {
     let begin = async |who: &Identity, provider: Option<ProviderSession>| {
         let begun = app
             .engine
-            .begin_session(who, "A browser", Timestamp::MAX, provider.as_ref())
+            .sessions()
+            .begin(who, "A browser", Timestamp::MAX, provider.as_ref())
             .await;
         begun.expect("a session")
     };
@@ -165,7 +168,7 @@ async fn the_identity_provider_ends_its_sessions() {
     let without = begin(&author, None).await;
     let foreign = begin(&reviewer, Some(there("s-3"))).await;
     let ended = async |person, session| {
-        let ended = app.engine.end_provider_sessions(person, session).await;
+        let ended = app.engine.sessions().end_of_provider(person, session).await;
         ended.expect("the database")
     };
     assert_eq!(
@@ -178,7 +181,7 @@ async fn the_identity_provider_ends_its_sessions() {
     assert!(is_open(&app.engine, &author, &kept).await);
     // A sign-out returns the ID token for the provider.
     let second = found(&app.engine, &author, &kept).await;
-    let hint = app.engine.end_session(&author, second.id).await;
+    let hint = app.engine.sessions().end(&author, second.id).await;
     assert_eq!(hint.expect("the session").as_deref(), Some("token of s-2"));
     assert_eq!(ended(Some("author"), None).await, 1, "all of the person");
     assert!(!is_open(&app.engine, &author, &without).await);

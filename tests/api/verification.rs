@@ -52,7 +52,7 @@ async fn a_verification_needs_the_audit_permission_and_an_instance_of_the_tenant
 }
 
 #[tokio::test]
-async fn a_verification_takes_no_slot_of_other_long_work() {
+async fn a_verification_takes_no_place_of_other_long_work() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let (go, going) = std::sync::mpsc::channel::<()>();
@@ -64,7 +64,7 @@ async fn a_verification_takes_no_slot_of_other_long_work() {
         offload.run(tenant, work).await.expect("the tenant's place")
     };
     let verified = async {
-        begun.await.expect("the other work has the slot");
+        begun.await.expect("the other work has the place");
         let verified = app.get("admin", &path(&instance)).await.expect(200);
         go.send(()).expect("the other work waits");
         verified

@@ -13,7 +13,7 @@ use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_relay::webhook::Notifier;
 use wrkflw_relay::webhook::settings::Settings;
 use wrkflw_runtime::clock::Clock;
-use wrkflw_store::deliveries::DeliveryQueue;
+use wrkflw_store::deliveries::{self, DeliveryQueue};
 
 use super::notifications::{notifier, notifier_of, settings};
 use super::*;
@@ -291,17 +291,17 @@ async fn a_delivery_of_a_host_that_dies_is_not_lost() {
     let (store, now) = (app.store(), app.engine.clock().now());
     let lease = now + Duration::from_secs(30);
     let queues = async |at| {
-        let queues = store.delivery_queues(at, DeliveryQueue::FIRST, 10, 4).await;
+        let queues = deliveries::queues(store, at, DeliveryQueue::FIRST, 10, 4).await;
         queues.expect("queues")
     };
     let due = queues(now).await;
     assert_eq!(due.iter().map(|(_, due)| *due).collect::<Vec<_>>(), [1]);
-    let claimed = store.claim_deliveries(now, lease, &due).await;
+    let claimed = deliveries::claim(store, now, lease, &due).await;
     let claimed = claimed.expect("claims");
     assert_eq!(claimed.len(), 1);
     let before = lease - Duration::from_millis(1);
     assert_eq!(queues(before).await, [(due[0].0, 0)]);
-    let again = store.claim_deliveries(before, lease, &due).await;
+    let again = deliveries::claim(store, before, lease, &due).await;
     let again = again.expect("claims");
     assert!(again.is_empty(), "a delivery has one lease at a time");
 

@@ -8,11 +8,13 @@ use uuid::Uuid;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_engine::Identity;
+use wrkflw_engine::job_handlers::look_again;
 use wrkflw_store::load::Stored;
 
 use super::replay::replay;
 use super::stream::{broken_at, commands, entries, event, fold};
 use crate::support::app::{Answer, TestApp};
+use wrkflw_store::directory::tenants;
 
 const USERS: [&str; 6] = [
     "author",
@@ -242,11 +244,13 @@ async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
     let body = step.fitting.then(|| json!({}));
     let answer = app.host().send("admin", method, &path, &[], body).await;
     assert!(answer.status < 300, "{}", answer.text);
-    let tenant = app.store().tenant("default").await;
+    let tenant = tenants::find(app.store(), "default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let id = instance["id"].as_str().expect("an id").to_owned();
     let looked = InstanceId(id.parse().expect("an id"));
-    app.engine.look_again(tenant, looked).await.expect("a look");
+    look_again(&app.engine, tenant, looked)
+        .await
+        .expect("a look");
     let before = instance["revision"].clone();
     *instance = app
         .get("admin", &format!("/v1/instances/{id}"))
@@ -274,7 +278,7 @@ async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
 
 /// The same for an instance with any history.
 pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
-    let tenant = app.store().tenant("default").await;
+    let tenant = tenants::find(app.store(), "default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let entries = entries(app.database.admin_pool(), id).await;
     prove(app, tenant, id, commands(&entries).count()).await;
@@ -289,7 +293,7 @@ pub(crate) async fn prove_all(app: &TestApp) {
 
 /// The first half of [`prove_all`].
 async fn prove_each(app: &TestApp) {
-    let tenant = app.store().tenant("default").await;
+    let tenant = tenants::find(app.store(), "default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let all = sqlx::query_as::<_, (Uuid, i32)>("select id, revision from instance order by id");
     let all = all.fetch_all(app.database.admin_pool()).await;
@@ -424,7 +428,7 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
     let app = runtime.block_on(TestApp::start());
     runtime.block_on(absences(&app));
     let tenant = runtime
-        .block_on(app.store().tenant("default"))
+        .block_on(tenants::find(app.store(), "default"))
         .expect("a query")
         .expect("a tenant");
     let config = Config {

@@ -9,6 +9,7 @@ use wrkflw_engine::checkpoint::{Checkpointer, Look};
 use super::checkpoints::{SETTLES_WITHIN, checkpointer, count, keys, sign, verify};
 use super::verify::{approved, behind};
 use crate::support::app::TestApp;
+use wrkflw_store::directory::tenants;
 
 /// The leaves of all tenants but the first.
 const OTHERS: &str = "select sum(leaves_in(digests))::bigint from audit_leaf where tenant_id <> 1";
@@ -40,7 +41,7 @@ async fn a_changed_tree_is_not_signed() {
     let keys = keys(&[("one", 1)]);
     approved(&app, "doc-1").await;
     let (store, roles) = (app.store(), BTreeMap::new());
-    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    let other = tenants::ensure_tenant(store, "other", &roles, app.engine.clock().now());
     other.await.expect("a tenant");
     sign(&app.engine, &keys).await;
     let kept = "create table kept_one as select * from checkpoint where tenant_id = 1";
@@ -117,7 +118,7 @@ async fn a_leaf_in_the_way_holds_its_tenant_alone() {
     let instance = app.started("doc-1").await;
     let id = instance["id"].as_str().expect("an id");
     let (store, roles) = (app.store(), BTreeMap::new());
-    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    let other = tenants::ensure_tenant(store, "other", &roles, app.engine.clock().now());
     other.await.expect("a tenant");
     sign(&app.engine, &keys).await;
     let in_the_way = format!(
@@ -146,7 +147,7 @@ async fn a_missing_key_delays_no_other_tenant() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     let (store, roles) = (app.store(), BTreeMap::new());
-    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    let other = tenants::ensure_tenant(store, "other", &roles, app.engine.clock().now());
     other.await.expect("a tenant");
     sign(&app.engine, &keys).await;
     let renamed = "update checkpoint set key_id = 'gone' where tenant_id = 1";

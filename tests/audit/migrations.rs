@@ -7,6 +7,7 @@ use wrkflw_core::ids::InstanceId;
 use super::commands::prove;
 use super::stream::{commands, entries};
 use crate::support::app::{TestApp, task_of};
+use wrkflw_store::directory::tenants;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn migrated_instances_replay_version_by_version() {
@@ -49,7 +50,7 @@ async fn migrated_instances_replay_version_by_version() {
     }
 
     let id = InstanceId(id.parse().expect("an id"));
-    let tenant = app.store().tenant("default").await;
+    let tenant = tenants::find(app.store(), "default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     prove(&app, tenant, id, 9).await;
     let entries = entries(app.database.admin_pool(), id).await;

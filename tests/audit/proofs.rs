@@ -11,9 +11,10 @@ use wrkflw_engine::Identity;
 use super::replay::{altered, much_later, replay};
 use super::stream::{broken_at, commands, entries, fold};
 use crate::support::app::TestApp;
+use wrkflw_store::directory::tenants;
 
 pub(super) async fn tenant_of(app: &TestApp) -> TenantId {
-    let tenant = app.store().tenant("default").await;
+    let tenant = tenants::find(app.store(), "default").await;
     tenant.expect("a query").expect("a tenant")
 }
 

@@ -5,8 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
-import { entity, keyOfDev, launch, setting, signedIn, started, tokenOf, url } from "./support.js";
+import { entity, keyOfDev, launch, setting, signedIn, started, tokenOf, until, url } from "./support.js";
 
 /** The time limit for another person's page to show a change, in milliseconds. */
 const SOON = 1000;
@@ -52,11 +51,7 @@ async function loaded(host, task) {
     body: JSON.stringify({ outcome: "REJECT", comment: "Too dear" }),
   };
   const tried = () => fetch(`${host}/v1/tasks/${task}/decide?dryRun=true`, options);
-  let answer = await tried();
-  while (answer.status === 503) {
-    await setTimeout(100);
-    answer = await tried();
-  }
+  const answer = await until("the host has compiled the flow", tried, (one) => one.status !== 503);
   assert.equal(answer.status, 200, await answer.text());
 }
 

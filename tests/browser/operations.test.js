@@ -392,18 +392,12 @@ test("an open page of figures updates itself, and keeps its unfolded parts", asy
   const figure = page.locator("#figure-starts");
   await figure.getByText("Numbers").click();
   await page.evaluate(() => (window.kept = document.querySelector("#figure-starts")));
-  const number = async () => Number((await figure.locator("strong").textContent()).split(" ")[0]);
-  const before = await number();
+  const before = Number((await figure.locator("strong").textContent()).split(" ")[0]);
   await started(entity("meanwhile"), "Plan");
   // Counts are written after up to ten seconds. The page waits for that before it reads them.
-  const rises = async () => {
-    for (let tries = 0; tries < 200; tries += 1) {
-      if ((await number()) > before) return;
-      await page.waitForTimeout(200);
-    }
-    assert.fail("the figure stays as it was");
-  };
-  await rises();
+  const rises = (before) => Number(document.querySelector("#figure-starts strong")?.textContent.split(" ")[0]) > before;
+  const late = (error) => assert.fail(`the figure stays at ${before}: ${error.message}`);
+  await page.waitForFunction(rises, before, { timeout: 40_000 }).catch(late);
   assert.ok(await page.evaluate(() => window.kept.isConnected), "the page is changed, not replaced");
   assert.equal(await figure.locator("details").getAttribute("open"), "");
   assert.deepEqual(page.context().complaints, []);

@@ -161,9 +161,19 @@ test("a code counts once, and only in the browser that asked for it", async () =
   const second = await victim.context().newPage();
   await second.goto(planted);
   await second.getByRole("alert").getByText("began in another browser").waitFor();
+  const kept = (await victim.context().cookies(host.url)).find((one) => one.name === "__Host-wrkflw-sign-in");
+  const addresses = [];
+  victim.on("request", (request) => addresses.push(request.url()));
   await identify(victim, "reviewer");
   await consent(victim);
   assert.equal(pathOf(victim), "/console");
+
+  // Their code counts once, also together with the cookie that the browser deleted then.
+  const used = addresses.find((one) => one.includes("/console/sign-in/return?"));
+  const repeated = await fetch(used, { headers: { cookie: `${kept.name}=${kept.value}` }, redirect: "manual" });
+  assert.equal(repeated.status, 401);
+  assert.match(await repeated.text(), /refused the sign-in: invalid_grant/);
+  assert.doesNotMatch(repeated.headers.get("set-cookie"), /__Host-wrkflw-session=/);
 
   // A stolen code is useless in the attacker's own sign-in, which has another verifier.
   const again = await fresh();

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { afterEach } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
 const require = createRequire(import.meta.url);
@@ -187,6 +188,21 @@ export function sentTwice(page) {
     const send = async () => (await fetch(address, { method: "POST", body: new URLSearchParams(body), redirect: "manual" })).type;
     return [await send(), await send()];
   });
+}
+
+/** The time between two looks at what a test waits for, and longer than it takes on a busy machine, in milliseconds. */
+const LOOK_EVERY = 100;
+const LOOK_MAX = 60_000;
+
+/** Repeats a look until it is so, and returns what it saw. For what no page and no event tells. */
+export async function until(what, look, isSo) {
+  const begun = Date.now();
+  for (;;) {
+    const seen = await look();
+    if (isSo(seen)) return seen;
+    assert.ok(Date.now() - begun < LOOK_MAX, `it never came true: ${what}`);
+    await setTimeout(LOOK_EVERY);
+  }
 }
 
 let entities = 0;

@@ -1,4 +1,5 @@
-//! A decision competes with a deadline. Whichever comes first, the deadline acts at most once.
+//! A decision competes with a deadline. Whichever comes first, the deadline acts at most once. For each deadline, both orders are certain
+//! in some rounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,6 +42,15 @@ const DEADLINES: [DeadlineCase; 3] = [
         too_late: true,
     },
 ];
+
+/// What comes first in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    Deadline,
+    Decision,
+    /// Both come at the same time.
+    Either,
+}
 
 /// Waits until no job is due.
 async fn settled(app: &TestApp, now: Timestamp) {
@@ -95,8 +105,13 @@ impl Fixture {
         }
     }
 
-    /// One round: the owner decides through each of the hosts, in the minute in which the deadline is due.
-    async fn meet(&self, deadline: &DeadlineCase, count: usize, round: usize) {
+    /// Waits until no job is due for any host.
+    async fn settled(&self) {
+        settled(&self.app, self.engines[0].clock().now()).await;
+    }
+
+    /// One round: the owner decides through each of the hosts, in the minute in which the deadline is due, or before it.
+    async fn meet(&self, deadline: &DeadlineCase, count: usize, round: usize, first: First) {
         let (app, what) = (&self.app, deadline.what);
         let offer = json!({ "groups": ["reviewers"], "deadlines": [{ "after": 60, "do": what }] });
         let data = json!({
@@ -111,11 +126,24 @@ impl Fixture {
         let outcomes = ["YES", "NO"].into_iter().cycle().take(count);
         let decide =
             |outcome| HostRequest::new("reviewer", path("decide"), json!({ "outcome": outcome }));
-        self.pass();
+        if first != First::Decision {
+            self.pass();
+        }
+        if first == First::Deadline {
+            self.settled().await;
+        }
         let answers = at_once(&self.hosts[..count], outcomes.map(decide).collect()).await;
-        settled(app, self.engines[0].clock().now()).await;
+        if first == First::Decision {
+            self.pass();
+        }
+        self.settled().await;
         let was_decided = answers.iter().any(|answer| answer.status == 200);
         let passed = recorded(app, &instance, "DEADLINE_PASSED").await;
+        match first {
+            First::Deadline => assert_eq!(passed, 1, "{what}"),
+            First::Decision => assert_eq!(passed, 0, "{what}"),
+            First::Either => {}
+        }
         let decisions = recorded(app, &instance, "DECISION_RECORDED").await;
         assert_eq!(decisions, usize::from(was_decided), "{what}");
         let is_late = passed == 1 && deadline.too_late;
@@ -150,8 +178,13 @@ async fn a_decision_and_a_deadline_act_one_after_the_other() {
             .map(|engine| Timers::start(engine, Arc::new(engine.clone())))
             .collect();
         for deadline in &DEADLINES {
-            for round in 0..at_length(5, 200) {
-                fixture.meet(deadline, count, round).await;
+            for round in 0..at_length(6, 200) {
+                let first = match round {
+                    0 => First::Deadline,
+                    1 => First::Decision,
+                    _ => First::Either,
+                };
+                fixture.meet(deadline, count, round, first).await;
             }
         }
         for worker in workers {

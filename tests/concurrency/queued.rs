@@ -14,8 +14,11 @@ use crate::audit::commands::prove_all;
 use crate::group_commit::wire::Wire;
 use crate::support::guests::subflows;
 use crate::support::plug::{Plug, count, within};
+use wrkflw_store::directory::tenants;
 
 const VOTERS: usize = 20;
+/// How many commands of an instance share a commit. The next one has a commit of its own.
+const COMMANDS_MAX: usize = 32;
 
 /// A vote whose first commit is blocked in the database.
 struct Fixture {
@@ -51,17 +54,22 @@ type Answers = JoinSet<(usize, Answer)>;
 
 impl Fixture {
     async fn vote(needed: usize) -> Fixture {
+        Fixture::among(VOTERS, needed).await
+    }
+
+    /// The same with so many voters.
+    async fn among(voters: usize, needed: usize) -> Fixture {
         let app = TestApp::start().await;
         let url = app.database.url().to_owned();
-        Fixture::of(app, &url, needed).await
+        Fixture::of(app, &url, (voters, needed)).await
     }
 
     /// The same, through this database URL.
-    async fn of(app: TestApp, url: &str, needed: usize) -> Fixture {
+    async fn of(app: TestApp, url: &str, (voters, needed): (usize, usize)) -> Fixture {
         vote_on(&app, &[json!({})]).await;
         let bounds = WriterBounds::default();
         let (host, engine) = app.beside_bounded(url, bounds).await;
-        let offers: Vec<_> = (0..VOTERS)
+        let offers: Vec<_> = (0..voters)
             .map(|number| json!({ "owner": format!("voter-{number}") }))
             .collect();
         let data = json!({ "assign": { "offers": offers, "needed": needed } });
@@ -168,20 +176,24 @@ impl Fixture {
     }
 }
 
+/// As many commands as share a commit, and one more, wait behind the first one.
 #[tokio::test(flavor = "multi_thread")]
 async fn queued_commands_are_committed_together_and_answered_in_order() {
-    let fixture = Fixture::vote(VOTERS).await;
-    let answers = fixture.answers(fixture.votes(0..VOTERS)).await;
-    let first = fixture.instance["revision"].as_u64().expect("a number");
-    for (answer, revision) in answers.into_iter().zip(first + 1..) {
-        assert_eq!(answer.expect(200)["instance"]["revision"], revision);
+    for (waiting, commits) in [(COMMANDS_MAX, 2), (COMMANDS_MAX + 1, 3)] {
+        let voters = waiting + 1;
+        let fixture = Fixture::among(voters, voters).await;
+        let answers = fixture.answers(fixture.votes(0..voters)).await;
+        let first = fixture.instance["revision"].as_u64().expect("a number");
+        for (answer, revision) in answers.into_iter().zip(first + 1..) {
+            assert_eq!(answer.expect(200)["instance"]["revision"], revision);
+        }
+        assert_eq!(fixture.transactions().await, commits, "{waiting} waited");
+        assert_eq!(
+            shown(&fixture.app, &fixture.instance).await["status"],
+            "COMPLETED"
+        );
+        prove_all(&fixture.app).await;
     }
-    assert_eq!(fixture.transactions().await, 2);
-    assert_eq!(
-        shown(&fixture.app, &fixture.instance).await["status"],
-        "COMPLETED"
-    );
-    prove_all(&fixture.app).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +277,7 @@ async fn a_command_that_the_database_refuses_fails_alone() {
 async fn a_lost_answer_is_resolved_for_all_commands_of_a_commit() {
     let app = TestApp::start().await;
     let wire = Wire::to(app.database.url()).await;
-    let fixture = Fixture::of(app, wire.url(), VOTERS).await;
+    let fixture = Fixture::of(app, wire.url(), (VOTERS, VOTERS)).await;
     let plug = Plug::put(&fixture.app.database).await;
     let (waiting, _) = fixture.queue_up(&plug, fixture.votes(0..VOTERS)).await;
     wire.lose_the_answer_to("DECISION_RECORDED", 0);
@@ -348,7 +360,7 @@ async fn pending_commits_are_invisible_to_another_tenant() {
     let fixture = Fixture::vote(VOTERS).await;
     let roles = BTreeMap::from([("admin", &["instance:cancel"][..])]);
     let (store, now) = (fixture.app.store(), fixture.engine.clock().now());
-    let tenant = store.ensure_tenant("others", &roles, now).await;
+    let tenant = tenants::ensure_tenant(store, "others", &roles, now).await;
     tenant.expect("a tenant");
     let mut asks = fixture.votes(0..6);
     asks.insert(

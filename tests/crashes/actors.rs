@@ -2,7 +2,7 @@
 //! are refused.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,6 @@ use super::random::Random;
 
 /// From this number of running instances on, few new ones are started.
 const RUNNING_MANY: usize = 30;
-/// The pause of an actor who finds nothing to do, or gets no answer.
-const PAUSE: Duration = Duration::from_millis(50);
 /// The members of each group.
 pub(super) const GROUPS: [(&str, &[&str]); 3] = [
     ("authors", &["author", "ann"]),
@@ -66,9 +64,10 @@ impl Actor {
                 if self.running == 0 {
                     return;
                 }
+                // A query got no answer, and has waited already.
                 let until = closing_until.get_or_insert_with(|| Instant::now() + TIMEOUT);
-                assert!(Instant::now() < *until, "some instances never end");
-                std::thread::sleep(PAUSE);
+                let running = self.running;
+                assert!(Instant::now() < *until, "{running} instances never end");
             }
         }
     }
@@ -91,18 +90,15 @@ impl Actor {
 
     fn read(&mut self, path: &str) -> Option<Value> {
         let host = self.random.below(self.shared.hosts);
-        match self.shared.client.get(host, "admin", path) {
-            Ok(reply) if reply.status == 200 => Some(reply.body()),
-            Ok(reply) => {
-                assert_eq!(reply.status, 503, "{path}: {}", reply.text);
-                std::thread::sleep(PAUSE);
-                None
+        let said = self.shared.client.get(host, "admin", path);
+        if let Ok(reply) = &said {
+            if reply.status == 200 {
+                return Some(reply.body());
             }
-            Err(_) => {
-                std::thread::sleep(PAUSE);
-                None
-            }
+            assert_eq!(reply.status, 503, "{path}: {}", reply.text);
         }
+        self.shared.wait_to_repeat(&said);
+        None
     }
 
     fn begin(&mut self) {

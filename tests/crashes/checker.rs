@@ -8,12 +8,12 @@ use std::fmt;
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
-use tokio::time::Instant;
 
 use super::client::{Client, Order, Reply};
-use super::fixture::{Fixture, TIMEOUT};
+use super::fixture::Fixture;
 use super::load::{KEY_PREFIX, Settled};
 use super::topic::{Record, records};
+use crate::support::{until, until_on_thread};
 
 /// Every so many accepted commands that were never in doubt, one is sent again as well.
 const REPEATED_EVERY: usize = 7;
@@ -131,11 +131,7 @@ pub(super) async fn check(fixture: &Fixture, client: &Client, journal: &[Settled
     told(&records, &events, &mut counts);
     answered(&records, journal);
     counts.audit = fixture.verified().await;
-    let pool = fixture.postgres.pool();
-    let instances: i64 = sqlx::query_scalar("select count(*) from instance")
-        .fetch_one(pool)
-        .await
-        .expect("a count");
+    let instances = fixture.count("select count(*) from instance").await;
     counts.instances = usize::try_from(instances).expect("a count");
     counts
 }
@@ -143,18 +139,9 @@ pub(super) async fn check(fixture: &Fixture, client: &Client, journal: &[Settled
 /// Waits until no work is left and nothing is held.
 async fn settled(fixture: &Fixture) {
     for (sql, what) in LEFT_OVER.into_iter().chain(HELD) {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let left: i64 = sqlx::query_scalar(sql)
-                .fetch_one(fixture.postgres.pool())
-                .await
-                .expect("a count");
-            if left == 0 {
-                break;
-            }
-            assert!(Instant::now() < deadline, "{left} {what}");
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        let what = format!("there are no {what}");
+        let look = async || fixture.count(sql).await;
+        until(&what, look, |left: &i64| *left == 0).await;
     }
 }
 
@@ -250,22 +237,18 @@ async fn repeated(fixture: &Fixture, client: &Client, journal: &[Settled], count
 
 /// The answer of a host that is up.
 pub(super) fn answer(client: &Client, host: usize, order: &Order) -> Reply {
-    let deadline = std::time::Instant::now() + TIMEOUT;
-    loop {
-        let said = client.post(host, order);
-        match said {
-            Ok(reply) if reply.status != 503 => return reply,
-            _ => assert!(std::time::Instant::now() < deadline, "{order:?}: {said:?}"),
-        }
-    }
+    let what = format!("{order:?} is answered");
+    let is_answered = |said: &Result<Reply, String>| {
+        let reply = said.as_ref();
+        reply.is_ok_and(|reply| reply.status != 503)
+    };
+    let answered = until_on_thread(&what, || client.post(host, order), is_answered);
+    answered.expect("an answer")
 }
 
 async fn entries(fixture: &Fixture) -> i64 {
     let sql = "select count(*) from audit_entry where stream_kind = 'instance'";
-    sqlx::query_scalar(sql)
-        .fetch_one(fixture.postgres.pool())
-        .await
-        .expect("a count")
+    fixture.count(sql).await
 }
 
 async fn events(fixture: &Fixture) -> BTreeMap<String, Event> {

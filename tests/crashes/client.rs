@@ -1,7 +1,7 @@
 //! A caller over HTTP. If a host does not answer, the caller does not know whether the command took effect.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,22 +24,41 @@ pub(super) const DOWN: &str = "the host is down";
 const ANSWER_MAX: Duration = Duration::from_secs(12);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
-/// The addresses of the hosts. None while one is down.
+/// The addresses of the hosts.
 #[derive(Debug, Clone)]
-pub(super) struct Urls(Arc<RwLock<Vec<Option<String>>>>);
+pub(super) struct Urls(Arc<Addresses>);
+
+#[derive(Debug)]
+struct Addresses {
+    /// None while a host is down.
+    of_hosts: Mutex<Vec<Option<String>>>,
+    changed: Condvar,
+}
 
 impl Urls {
     pub(super) fn new(count: usize) -> Urls {
-        Urls(Arc::new(RwLock::new(vec![None; count])))
+        Urls(Arc::new(Addresses {
+            of_hosts: Mutex::new(vec![None; count]),
+            changed: Condvar::new(),
+        }))
     }
 
     pub(super) fn set(&self, host: usize, url: Option<String>) {
-        self.0.write().expect("a lock")[host] = url;
+        self.0.of_hosts.lock().expect("a lock")[host] = url;
+        self.0.changed.notify_all();
     }
 
     fn of(&self, host: usize) -> Option<String> {
-        let urls = self.0.read().expect("a lock");
+        let urls = self.0.of_hosts.lock().expect("a lock");
         urls[host % urls.len()].clone()
+    }
+
+    fn wait_for_one(&self) {
+        let urls = self.0.of_hosts.lock().expect("a lock");
+        let all_down = |urls: &mut Vec<Option<String>>| urls.iter().all(Option::is_none);
+        let waited = self.0.changed.wait_timeout_while(urls, TIMEOUT, all_down);
+        let is_late = waited.expect("a lock").1.timed_out();
+        assert!(!is_late, "no host is up in time");
     }
 }
 
@@ -104,6 +123,11 @@ impl Client {
             tokens: PEOPLE.map(token).into(),
             urls,
         }
+    }
+
+    /// Waits until a host is up.
+    pub(super) fn wait_for_a_host(&self) {
+        self.urls.wait_for_one();
     }
 
     /// Sends a command. After an error, it may or may not have taken effect.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use tokio::time::Instant;
 use wrkflw_store::Store;
 
 use super::client::{Client, SECRET, Urls};
@@ -16,11 +15,10 @@ use crate::support::kafka::{OwnBroker, create_topic, shared_address};
 use crate::support::own_postgres::OwnPostgres;
 use crate::support::program::{self, Running, last_words};
 use crate::support::proxy::{Proxy, Server};
+use crate::support::{LOOK_MAX, until};
 
 /// Longer than anything takes on a busy machine.
-pub(super) const TIMEOUT: Duration = Duration::from_mins(2);
-/// The pause before a host that failed to start is started again.
-const RESTART_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const TIMEOUT: Duration = LOOK_MAX;
 /// The key that seals decisions.
 const SEAL_KEY: &str = "test:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const ARTIFACT_KEY: &str = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
@@ -111,15 +109,10 @@ impl Fixture {
 
     /// Starts a host, and tries again until it is up, as a supervisor does.
     pub(super) async fn start(&self, host: usize) {
-        let deadline = Instant::now() + TIMEOUT;
-        while self.try_start(host, None).await.is_err() {
-            let log = last_words(&self.log(host));
-            assert!(
-                Instant::now() < deadline,
-                "host {host} does not start:\n{log}"
-            );
-            tokio::time::sleep(RESTART_PAUSE).await;
-        }
+        let what = format!("host {host} is up");
+        let look = async || self.try_start(host, None).await;
+        let started = until(&what, look, Result::is_ok).await;
+        started.expect("it is up");
     }
 
     /// Starts a host that will die at this point.
@@ -146,19 +139,13 @@ impl Fixture {
         running.expect("a host that runs").kill();
     }
 
-    /// Waits until a host has died by itself. Returns the signal, or none if it has not died in time.
-    pub(super) async fn death(&self, host: usize, timeout: Duration) -> Option<i32> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(status) = self.ended(host) {
-                self.urls.set(host, None);
-                return Some(status.signal().unwrap_or_default());
-            }
-            if Instant::now() >= deadline {
-                return None;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    /// Waits until a host has died by itself at this place. Returns the signal.
+    pub(super) async fn death(&self, host: usize, place: &str) -> i32 {
+        let what = format!("a host has died at {place}");
+        let ended = until(&what, async || self.ended(host), Option::is_some).await;
+        self.urls.set(host, None);
+        let status = ended.expect("it has died");
+        status.signal().unwrap_or_default()
     }
 
     /// The exit status of a host that ended by itself. Its slot is free then.
@@ -224,6 +211,13 @@ impl Fixture {
         let (told, complaint) = (said(&output.stdout), said(&output.stderr));
         assert!(output.status.success(), "audit: {told}\n{complaint}");
         told
+    }
+
+    /// The result of a statement that counts.
+    pub(super) async fn count(&self, sql: &'static str) -> i64 {
+        let counted = sqlx::query_scalar(sql).fetch_one(self.postgres.pool());
+        let counted = counted.await;
+        counted.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// Ends the leases of dead hosts, and the time in which a dead host might have delivered a signal, as if some minutes had

@@ -9,12 +9,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::actors::Actor;
-use super::client::{Client, Order, Reply};
+use super::client::{Client, DOWN, Order, Reply};
 use super::fixture::{Fixture, TIMEOUT};
 use super::random::Random;
+use crate::support::pause_thread;
 
-/// The pause of a caller who got no answer, or was told to retry later.
-pub(super) const PAUSE: Duration = Duration::from_millis(25);
 /// The prefix of the key of every command in the journal.
 pub(super) const KEY_PREFIX: &str = "k-";
 /// Between two crashes, at least and at most so many commands are accepted.
@@ -46,7 +45,10 @@ pub(super) struct Shared {
     pub(super) client: Arc<Client>,
     pub(super) hosts: usize,
     journal: Mutex<Vec<Settled>>,
+    /// How many commands were accepted.
     accepted: watch::Sender<u64>,
+    /// How often a command or a query got no answer, or was told to retry later.
+    failed: watch::Sender<u64>,
     phase: AtomicU8,
     number: AtomicU64,
 }
@@ -55,7 +57,7 @@ pub(super) struct Shared {
 pub(super) struct Load {
     shared: Arc<Shared>,
     actors: JoinSet<()>,
-    random: Random,
+    pub(super) random: Random,
 }
 
 impl Shared {
@@ -65,6 +67,7 @@ impl Shared {
             hosts: fixture.hosts(),
             journal: Mutex::default(),
             accepted: watch::Sender::new(0),
+            failed: watch::Sender::new(0),
             phase: AtomicU8::new(Phase::Busy as u8),
             number: AtomicU64::new(0),
         })
@@ -85,24 +88,20 @@ impl Shared {
         let mut doubts = 0;
         loop {
             let said = self.client.post(random.below(self.hosts), &order);
-            match said {
-                // After a response that the service is unavailable, the caller knows as little as without a response.
-                Ok(ref reply) if reply.status != 503 => {
-                    let is_accepted = reply.is_accepted();
-                    let settled = Settled {
-                        order,
-                        doubts,
-                        reply: reply.clone(),
-                    };
-                    self.journal.lock().expect("a lock").push(settled);
-                    if is_accepted {
-                        self.accepted.send_modify(|count| *count += 1);
-                    }
-                    return reply.clone();
+            // After a response that the service is unavailable, the caller knows as little as without a response.
+            if let Ok(reply) = &said
+                && reply.status != 503
+            {
+                let settled = Settled {
+                    order,
+                    doubts,
+                    reply: reply.clone(),
+                };
+                self.journal.lock().expect("a lock").push(settled);
+                if reply.is_accepted() {
+                    self.accepted.send_modify(|count| *count += 1);
                 }
-                // The host was down, so nothing was sent.
-                Err(ref error) if error == super::client::DOWN => {}
-                _ => doubts += 1,
+                return reply.clone();
             }
             assert!(
                 Instant::now() < deadline,
@@ -110,7 +109,7 @@ impl Shared {
                 order.path,
                 order.key
             );
-            std::thread::sleep(PAUSE);
+            doubts += u32::from(self.wait_to_repeat(&said));
         }
     }
 
@@ -123,8 +122,20 @@ impl Shared {
                 Ok(reply) if reply.status != 503 => return reply,
                 _ => assert!(Instant::now() < deadline, "never answered: {said:?}"),
             }
-            std::thread::sleep(PAUSE);
+            self.wait_to_repeat(&said);
         }
+    }
+
+    /// Waits before a request without an answer is repeated. Returns whether it was sent; if not, it waits until a host is up.
+    pub(super) fn wait_to_repeat(&self, said: &Result<Reply, String>) -> bool {
+        let was_sent = said.as_ref().err().is_none_or(|error| error != DOWN);
+        if was_sent {
+            self.failed.send_modify(|count| *count += 1);
+            pause_thread();
+        } else {
+            self.client.wait_for_a_host();
+        }
+        was_sent
     }
 
     pub(super) fn journal(&self) -> Vec<Settled> {
@@ -136,7 +147,6 @@ impl Load {
     /// Starts so many actors.
     pub(super) fn begin(fixture: &Fixture, actors: usize) -> Load {
         let seed = Random::seed();
-        eprintln!("seed {seed}");
         let shared = Shared::new(fixture);
         let mut working = JoinSet::new();
         for number in 0..actors {
@@ -153,23 +163,36 @@ impl Load {
     /// Waits for a random moment while commands are accepted. Fails if none are.
     pub(super) async fn moment(&mut self) {
         let (least, most) = MOMENT;
-        let count = least + self.random.below(most - least);
-        self.accepted(u64::try_from(count).expect("a few")).await;
+        let more = least + self.random.below(most - least);
+        let goal = *self.shared.accepted.borrow() + u64::try_from(more).expect("a few");
+        self.reach(|shared| &shared.accepted, goal, "accepted commands")
+            .await;
         let within = self.random.below(MOMENT_MILLIS);
+        // This chooses the moment, and waits for no condition.
         tokio::time::sleep(Duration::from_millis(within as u64)).await;
     }
 
-    /// Waits until so many more commands are accepted.
-    async fn accepted(&mut self, more: u64) {
-        let mut accepted = self.shared.accepted.subscribe();
-        let goal = *accepted.borrow() + more;
+    /// How many requests have failed.
+    pub(super) fn failed(&self) -> u64 {
+        *self.shared.failed.borrow()
+    }
+
+    /// Waits until more requests have failed than these.
+    pub(super) async fn hit(&mut self, failed: u64) {
+        self.reach(|shared| &shared.failed, failed + 1, "failed requests")
+            .await;
+    }
+
+    /// Waits until a count has reached this number.
+    async fn reach(&mut self, of: fn(&Shared) -> &watch::Sender<u64>, goal: u64, what: &str) {
+        let mut counted = of(&self.shared).subscribe();
         // The guard that it returns holds a lock. If it were kept, an actor and the read of the count below would deadlock.
-        let enough = async { drop(accepted.wait_for(|count| *count >= goal).await) };
+        let enough = async { drop(counted.wait_for(|count| *count >= goal).await) };
         let waiting = tokio::time::timeout(TIMEOUT, enough);
         tokio::select! {
             waited = waiting => {
-                let count = *self.shared.accepted.borrow();
-                assert!(waited.is_ok(), "nothing goes on: {count} commands were accepted, not {goal}");
+                let count = *of(&self.shared).borrow();
+                assert!(waited.is_ok(), "nothing goes on: {count} {what}, not {goal}");
             }
             Some(Err(error)) = self.actors.join_next() => panic!("an actor gave up: {error}"),
         }

@@ -20,6 +20,7 @@ use crate::support::guests::{another, subflows};
 use crate::support::length::at_length;
 use crate::support::machine::Machine;
 use crate::support::receiver::{Received, Receiver};
+use crate::support::until_on_thread;
 
 /// The signal of `abort`.
 const SIGABRT: i32 = 6;
@@ -277,15 +278,12 @@ impl Walker {
     }
 
     fn read_until(&mut self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
+        let look = || {
             let said = self.shared.persist(|client| client.get(0, "admin", path));
-            if is_so(&said.body()) {
-                return said.body();
-            }
-            assert!(Instant::now() < deadline, "{path}: {}", said.text);
-            std::thread::sleep(super::load::PAUSE);
-        }
+            said.body()
+        };
+        let what = format!("{path} shows what the test waits for");
+        until_on_thread(&what, look, is_so)
     }
 }
 
@@ -323,20 +321,18 @@ async fn a_host_dies_at_every_point() {
             let walker = Walker {
                 has_died: Arc::clone(&has_died),
                 shared: shared.clone(),
-                random: Random::new(Random::seed()),
+                // It chooses among the hosts, and there is one.
+                random: Random::new(0),
                 name: format!("{point}-{passing}"),
                 version,
             };
             let working = tokio::task::spawn_blocking(move || walker.work(point));
+            let place = format!("{point}, passing {passing}");
             let death = match armed {
-                Death::Already(signal) => Some(signal),
-                Death::ToCome => fixture.death(0, TIMEOUT).await,
+                Death::Already(signal) => signal,
+                Death::ToCome => fixture.death(0, &place).await,
             };
-            assert_eq!(
-                death,
-                Some(SIGABRT),
-                "no host died at {point}, passing {passing}"
-            );
+            assert_eq!(death, SIGABRT, "{place}");
             has_died.store(true, Ordering::SeqCst);
             fixture.forget_leases().await;
             fixture.start(0).await;

@@ -9,10 +9,17 @@ impl Random {
         Random(seed)
     }
 
-    /// A new seed for each run.
+    /// The seed of a run: that of `WRKFLW_SEED`, or a new one. It is printed, so that it is known after a failure.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment sets the seed of a failure to repeat"
+    )]
     pub(super) fn seed() -> u64 {
-        let (_, random) = wrkflw_runtime::clock::new_id().as_u64_pair();
-        random
+        let given = std::env::var("WRKFLW_SEED").ok();
+        let given = given.map(|seed| seed.parse().expect("WRKFLW_SEED is a number"));
+        let seed = given.unwrap_or_else(|| wrkflw_runtime::clock::new_id().as_u64_pair().1);
+        eprintln!("WRKFLW_SEED={seed}");
+        seed
     }
 
     fn next(&mut self) -> u64 {

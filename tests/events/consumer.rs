@@ -7,6 +7,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, StreamConsumer};
 use rdkafka::message::Headers as _;
 use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 
+use crate::support::until_on_thread;
+
 /// Longer than anything that a test waits for.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -163,19 +165,12 @@ pub(crate) async fn partitions(brokers: &str, topic: &str) -> i32 {
             .set("bootstrap.servers", brokers)
             .create()
             .expect("a client");
-        let deadline = std::time::Instant::now() + TIMEOUT;
-        loop {
+        let look = || {
             let metadata = client.fetch_metadata(Some(&topic), Duration::from_secs(1));
-            let count = metadata.map_or(0, |metadata| metadata.topics()[0].partitions().len());
-            if count > 0 {
-                return count;
-            }
-            assert!(
-                std::time::Instant::now() < deadline,
-                "the topic {topic} was never created"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            metadata.map_or(0, |metadata| metadata.topics()[0].partitions().len())
+        };
+        let what = format!("the topic {topic} exists");
+        until_on_thread(&what, look, |count: &usize| *count > 0)
     });
     i32::try_from(count.await.expect("a topic")).expect("few partitions")
 }

@@ -1,14 +1,12 @@
 //! Rows that a host would write, written directly, so that a test takes a few lines.
 
-use std::time::Duration;
-
 use sqlx::{Executor, PgPool, Postgres};
 use uuid::Uuid;
 use wrkflw_store::outbox::Outbox;
 use wrkflw_store::{PoolSizes, Store};
 
-use super::consumer::TIMEOUT;
 use crate::support::postgres::{TestDatabase, database};
+use crate::support::until;
 
 /// A migrated database with one tenant, `acme`.
 pub(crate) struct Database {
@@ -83,18 +81,11 @@ impl Database {
 
     /// Waits until `condition` holds.
     pub(crate) async fn eventually(&self, condition: &'static str) {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
-        while !sqlx::query_scalar::<_, bool>(condition)
-            .fetch_one(self.pool())
-            .await
-            .expect("an answer")
-        {
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "never came true: {condition}"
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let look = async || {
+            let asked = sqlx::query_scalar::<_, bool>(condition).fetch_one(self.pool());
+            asked.await.expect("an answer")
+        };
+        until(condition, look, |holds: &bool| *holds).await;
     }
 
     /// `seq`, `attempts` and `error` of an instance's dead letters.

@@ -13,12 +13,14 @@ use wrkflw_core::json::Json;
 use wrkflw_runtime::clock::{self, Clock};
 use wrkflw_server::http::auth::{AuthSettings, Authenticator, Secret};
 use wrkflw_server::http::{App, router};
-use wrkflw_store::jobs::TenantSlots;
-use wrkflw_store::signals::{Keeping, NewSignal};
+use wrkflw_store::jobs::{self, TenantSlots};
+use wrkflw_store::signals::{self, Keeping, NewSignal};
 
 use super::*;
 use crate::audit::commands::prove_all;
 use crate::support::app::SECRET;
+use wrkflw_store::directory::tenants;
+use wrkflw_store::reassessments;
 
 const HOUR: i64 = 3_600_000;
 
@@ -174,10 +176,10 @@ async fn a_job_that_a_clock_ahead_has_done_delays_no_other() {
     let tomorrow = app.engine.clock().now() + jiff::SignedDuration::from_hours(24);
     let lease = tomorrow + jiff::SignedDuration::from_mins(1);
     let (store, mut slots) = (app.store(), TenantSlots::new(i64::MAX));
-    let claimed = store.claim_jobs(tomorrow, lease, 10, &mut slots).await;
+    let claimed = jobs::claim(store, tomorrow, lease, 10, &mut slots).await;
     let claimed = claimed.expect("a claim");
     assert_eq!(claimed.len(), 1, "the other waits for it");
-    store.finish_job(&claimed[0]).await.expect("an end");
+    jobs::finish(store, &claimed[0]).await.expect("an end");
     let due = "job where greatest(due_at, lease_until) <= now()";
     assert_eq!(count(&app, due).await, 1);
 }
@@ -188,7 +190,7 @@ async fn jobs_that_no_command_leaves_are_due_at_once_also_by_a_clock_ahead() {
     let app = TestApp::empty().await;
     let store = app.store();
     let tomorrow = app.engine.clock().now() + jiff::SignedDuration::from_hours(24);
-    let tenant = store.tenant("default").await.expect("a query");
+    let tenant = tenants::find(store, "default").await.expect("a query");
     let tenant = tenant.expect("a tenant");
     let signal = NewSignal {
         signal: clock::new_id(),
@@ -201,11 +203,11 @@ async fn jobs_that_no_command_leaves_are_due_at_once_also_by_a_clock_ahead() {
         sender_id: "author".into(),
         sender: Json::of(&json!({ "id": "author", "roles": ["user"] })),
     };
-    let kept = store.keep_signal(tenant, &signal, tomorrow).await;
+    let kept = signals::keep(store, tenant, &signal, tomorrow).await;
     assert!(matches!(kept, Ok(Keeping::Kept(_))), "{kept:?}");
     let instance = InstanceId(clock::new_id());
     let instances = [instance];
-    let left = store.leave_reassessments(tenant, &instances, tomorrow);
+    let left = reassessments::leave(store, tenant, &instances, tomorrow);
     left.await.expect("a job");
     assert_eq!(count(&app, "job").await, 2);
     assert_eq!(count(&app, "job where due_at <= now()").await, 2);

@@ -17,6 +17,8 @@ use super::*;
 use crate::support::own_postgres::OwnPostgres;
 use crate::support::proxy::{Proxy, Server};
 use wrkflw_core::ids::TenantId;
+use wrkflw_store::calendars;
+use wrkflw_store::dead_letters;
 use wrkflw_store::error::Outage;
 use wrkflw_store::viewer::Viewer;
 use wrkflw_store::{PoolSizes, Store};
@@ -397,8 +399,10 @@ async fn a_read_without_an_answer_fails_in_time_and_frees_its_connection() {
     };
     let store = Store::connect(&url, sizes).expect("a URL");
     let viewer = Viewer::all(TenantId(1));
-    let read = || timeout(READ_MAX, store.dead_letters(&viewer, None, 10));
-    store.calendars(TenantId(1)).await.expect("a first read");
+    let read = || timeout(READ_MAX, dead_letters::list(&store, &viewer, None, 10));
+    calendars::list(&store, TenantId(1))
+        .await
+        .expect("a first read");
     // The connection was returned to the pool before it is lost.
     while store.usage()[1].2 == 0 {
         tokio::task::yield_now().await;

@@ -1,16 +1,15 @@
 //! The program as a child process whose memory is measured, and clients that send HTTP requests to it.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio::process::Child;
 
-use super::TIMEOUT;
+use super::{TIMEOUT, until};
 use crate::support::app::{SECRET, TestApp};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
@@ -35,7 +34,7 @@ impl Drop for Folder {
     }
 }
 
-/// A host that runs until it is dropped.
+/// A host, killed when it is dropped.
 pub(super) struct Program {
     child: Child,
     log: PathBuf,
@@ -82,57 +81,50 @@ pub(super) async fn run(mut command: Command) -> Output {
 
 impl Program {
     /// Starts a host and waits until it says where it listens.
-    pub(super) async fn start(folder: &Folder, mut command: Command) -> Program {
+    pub(super) async fn start(folder: &Folder, command: Command) -> Program {
         let log = folder.0.join("host.log");
-        tokio::task::spawn_blocking(move || {
-            let file = File::create(&log).expect("our own folder");
-            let spawned = command.stdout(Stdio::piped()).stderr(file).spawn();
-            let mut child = spawned.expect("the program starts");
-            let mut output = String::new();
-            let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-            for line in lines {
-                output += &line.expect("text");
-                if let Ok(facts) = serde_json::from_str::<Value>(&output) {
-                    let address = facts["listen"].as_str().expect("an address").to_owned();
-                    return Program {
-                        child,
-                        log,
-                        address,
-                    };
-                }
+        let file = File::create(&log).expect("our own folder");
+        let mut command = tokio::process::Command::from(command);
+        command.stdout(Stdio::piped()).stderr(file);
+        let spawned = command.kill_on_drop(true).spawn();
+        let mut child = spawned.expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut output = String::new();
+        while let Some(line) = lines.next_line().await.expect("text") {
+            output += &line;
+            if let Ok(facts) = serde_json::from_str::<Value>(&output) {
+                let address = facts["listen"].as_str().expect("an address").to_owned();
+                return Program {
+                    child,
+                    log,
+                    address,
+                };
             }
-            child.wait().expect("our own child");
-            panic!(
-                "it ended early: {}",
-                fs::read_to_string(&log).expect("a log")
-            );
-        })
-        .await
-        .expect("it starts")
+        }
+        child.wait().await.expect("our own child");
+        panic!(
+            "it ended early: {}",
+            fs::read_to_string(&log).expect("a log")
+        );
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
     }
 
     /// Asks it to stop.
     pub(super) fn terminate(&self) {
         let killed = Command::new("kill")
-            .args(["-TERM", &self.child.id().to_string()])
+            .args(["-TERM", &self.pid().to_string()])
             .status();
         assert!(killed.expect("kill runs").success());
     }
 
     /// Waits until it has ended.
     pub(super) async fn ended(&mut self) -> ExitStatus {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("our own child") {
-                return status;
-            }
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "it never ended: {}",
-                self.log()
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
+        let ended = ended.unwrap_or_else(|_| panic!("it never ended: {}", self.log()));
+        ended.expect("our own child")
     }
 
     /// Its log.
@@ -153,7 +145,7 @@ impl Program {
 
     /// Its resident memory, in bytes.
     pub(super) fn resident_bytes(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.child.id());
+        let status = format!("/proc/{}/status", self.pid());
         let text = fs::read_to_string(Path::new(&status)).expect("a living child");
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
@@ -172,18 +164,8 @@ impl Program {
 
     /// Waits until a metric has such a value.
     pub(super) async fn metric_reaches(&self, name: &str, wanted: impl Fn(f64) -> bool) {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
-        loop {
-            let figure = self.metric(name).await;
-            if wanted(figure) {
-                return;
-            }
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "{name} stays {figure}"
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let look = async || self.metric(name).await;
+        until(name, look, |figure: &f64| wanted(*figure)).await;
     }
 
     /// None if there was no response.
@@ -212,13 +194,6 @@ impl Program {
             );
             crate::support::pause().await;
         }
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

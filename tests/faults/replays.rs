@@ -4,24 +4,6 @@ use super::dead_letters::{send, settings};
 use super::*;
 use crate::events::consumer::Consumer;
 
-async fn drained(app: &TestApp) {
-    let empty = async {
-        loop {
-            let left: i64 = sqlx::query_scalar("select count(*) from outbox_event")
-                .fetch_one(app.database.admin_pool())
-                .await
-                .expect("a count");
-            if left == 0 {
-                return;
-            }
-            crate::support::pause().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), empty)
-        .await
-        .expect("all are sent");
-}
-
 async fn missing(app: &TestApp) -> i64 {
     sqlx::query_scalar("select missing_events()")
         .fetch_one(app.database.admin_pool())

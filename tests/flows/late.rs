@@ -16,7 +16,7 @@ use crate::support::app::Timers;
 const LEASE: i64 = 61;
 
 /// Compares the jobs of deadlines with the open deadlines of running instances.
-const WATCHED: &str = "with stay as (
+const WATCHED: &str = "with state_instance as (
         select s.deadlines::jsonb as deadlines from state_instance s join instance i using (tenant_id)
         where s.instance_id = i.id and i.status = 'RUNNING' and s.left_at is null and s.deadlines is not null
     ), task as (
@@ -24,7 +24,7 @@ const WATCHED: &str = "with stay as (
         where t.instance_id = i.id and i.status = 'RUNNING' and t.status in ('PENDING', 'CLAIMED') and t.deadlines is not null
     ), open as (
         select (deadline ->> 'id')::uuid as id, (deadline ->> 'dueAt')::timestamptz as due_at
-        from (select * from stay union all select * from task) of, jsonb_array_elements(of.deadlines) deadline
+        from (select * from state_instance union all select * from task) of, jsonb_array_elements(of.deadlines) deadline
     )
     select count(*) filter (where job.id is not null and open.id is not null),
            count(*) filter (where job.id is null or open.id is null)

@@ -1,6 +1,12 @@
 //! The payloads of events for consumers: names and titles, earlier values, and the public fields of an input only.
 
 use super::*;
+use crate::api::notifications;
+use crate::events::consumer::{Consumer, Received};
+use crate::faults::dead_letters;
+use crate::support::receiver::Receiver;
+
+const DECIDED: &str = "dev.wrkflw.decision.recorded";
 
 /// YES requires an amount, which is public, and a remark, which is not.
 async fn chambers_with_a_form() -> TestApp {
@@ -70,6 +76,56 @@ async fn a_decision_publishes_the_public_fields_of_its_input_and_the_changes() {
     // The response to the command has the same events.
     let of_command = &all[all.len() - answered.as_array().expect("events").len()..];
     assert_eq!(answered, json!(of_command));
+}
+
+/// A record in binary mode as one document: its headers are the attributes, and its value is the data.
+fn document(record: &Received) -> Value {
+    let mut document = json!({
+        "data": record.value, "datacontenttype": record.headers["content-type"],
+    });
+    for (name, value) in &record.headers {
+        if let Some(attribute) = name.strip_prefix("ce_") {
+            document[attribute] = json!(value);
+        }
+    }
+    document
+}
+
+#[tokio::test]
+async fn a_decision_is_the_same_event_in_the_response_feed_webhook_and_kafka() {
+    let app = chambers_with_a_form().await;
+    let mut hook = Receiver::start().await;
+    let subscription = json!({ "url": hook.url, "types": ["decision.recorded"] });
+    let made = app.post("admin", "/v1/subscriptions", subscription).await;
+    made.expect(201);
+    let _working = notifications::notifier(&app, notifications::settings(&[]));
+    let kafka = dead_letters::settings(&app);
+    let _sending = dead_letters::send(&app, &kafka);
+    let offers = json!({ "assign": { "offers": [{ "owner": "reviewer" }] } });
+    let instance = vote(&app, "m-1", offers).await;
+    let path = format!("/v1/tasks/{}/decide", id(&tasks(&instance)[0]));
+    let input = json!({ "amount": 7, "remark": "between us" });
+    let decision = json!({ "outcome": "YES", "comment": "So be it.", "input": input });
+    let answer = app.post("reviewer", &path, decision).await.expect(200);
+
+    let is_decided = |event: &&Value| event["type"] == DECIDED;
+    let answered = answer["events"].as_array().expect("events").iter();
+    let decided: Vec<_> = answered.filter(is_decided).collect();
+    assert_eq!(decided.len(), 1, "{answer}");
+    let answered = decided[0];
+    assert_eq!(answered["subject"], instance["id"]);
+    assert_eq!(answered["data"]["input"], json!({ "amount": 7 }));
+    let fed = app.events().await;
+    let fed: Vec<_> = fed.iter().filter(is_decided).collect();
+    assert_eq!(fed, [answered]);
+    assert_eq!(hook.next().await.body, *answered);
+    let mut consumer = Consumer::of(&kafka.brokers, &kafka.topic).await;
+    let is_sent = |record: &&Received| record.headers["ce_type"] == DECIDED;
+    consumer
+        .receive_until(|received| received.iter().any(|record| is_sent(&record)))
+        .await;
+    let sent = consumer.received.iter().find(is_sent);
+    assert_eq!(document(sent.expect("it is sent")), *answered);
 }
 
 #[tokio::test]

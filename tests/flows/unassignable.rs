@@ -3,6 +3,8 @@
 use super::*;
 use crate::api::notifications::{notifier, settings};
 use crate::support::app::task_of;
+use wrkflw_engine::job_handlers::look_again;
+use wrkflw_store::directory::tenants;
 
 /// The instance once `is_so` holds. Commits of this host wake the loop.
 pub(super) async fn becoming(
@@ -238,24 +240,19 @@ async fn a_reassessment_without_changes_leaves_no_trace() {
     let app = chambers().await;
     let offers = json!([{ "groups": ["reviewers"] }]);
     let instance = vote(&app, "calm", json!({ "assign": { "offers": offers } })).await;
-    let tenant = app
-        .store()
-        .tenant("default")
+    let tenant = tenants::find(app.store(), "default")
         .await
         .expect("an answer")
         .expect("a tenant");
     let id: uuid::Uuid = id(&instance).parse().expect("an id");
-    let looked = app
-        .engine
-        .look_again(tenant, wrkflw_core::ids::InstanceId(id));
+    let looked = look_again(&app.engine, tenant, wrkflw_core::ids::InstanceId(id));
     looked.await.expect("a look");
     assert_eq!(
         shown(&app, &instance).await["revision"],
         instance["revision"]
     );
     let gone = wrkflw_core::ids::InstanceId(wrkflw_runtime::clock::new_id());
-    app.engine
-        .look_again(tenant, gone)
+    look_again(&app.engine, tenant, gone)
         .await
         .expect("nothing to look at");
 }

@@ -8,7 +8,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{ChildInstance, Entity};
 use wrkflw_core::json::Json;
 use wrkflw_runtime::clock;
-use wrkflw_store::commit::{Allocated, Change, CommitResult};
+use wrkflw_store::commit::{self, Allocated, Change, CommitResult};
 use wrkflw_store::load::Stored;
 
 use super::fixture::{Fixture, counts, keyed, task_of};
@@ -46,9 +46,9 @@ async fn each_member_gets_its_own_result() {
         fixture.decide(&keyless, "GO"),
         keyed(fixture.decide(&good, "GO"), "free"),
     ];
-    let verdicts = fixture.commit(&batch.each_ref()).await;
+    let results = fixture.commit(&batch.each_ref()).await;
     assert_eq!(
-        verdicts,
+        results,
         [
             CommitResult::Stale,
             CommitResult::Taken,
@@ -120,29 +120,29 @@ async fn one_key_stands_for_one_effect() {
         }
         // Two in one batch, the third concurrently in another batch.
         let (two, one) = (&[&changes[0], &changes[1]], &[&changes[2]]);
-        let (mut verdicts, beside) = tokio::join!(fixture.commit(two), fixture.commit(one));
-        verdicts.extend(beside);
+        let (mut results, beside) = tokio::join!(fixture.commit(two), fixture.commit(one));
+        results.extend(beside);
         assert_eq!(
-            verdicts
+            results
                 .iter()
-                .filter(|verdict| **verdict == CommitResult::Applied)
+                .filter(|result| **result == CommitResult::Applied)
                 .count(),
             1,
-            "{verdicts:?}"
+            "{results:?}"
         );
         assert_eq!(
-            verdicts
+            results
                 .iter()
-                .filter(|verdict| **verdict == CommitResult::Taken)
+                .filter(|result| **result == CommitResult::Taken)
                 .count(),
             2,
-            "{verdicts:?}"
+            "{results:?}"
         );
-        for (change, verdict) in changes.iter().zip(verdicts) {
+        for (change, result) in changes.iter().zip(results) {
             let revision = fixture.load(change.after.id).await.instance.revision;
             assert_eq!(
                 revision == change.after.revision,
-                verdict == CommitResult::Applied
+                result == CommitResult::Applied
             );
         }
     }
@@ -216,9 +216,9 @@ async fn a_change_with_an_old_access_mark_is_stale() {
     ];
     batch[0].access_mark = old;
     batch[1].access_mark = access_mark().await;
-    let verdicts = fixture.commit(&batch.each_ref()).await;
+    let results = fixture.commit(&batch.each_ref()).await;
     assert_eq!(
-        verdicts,
+        results,
         [
             CommitResult::Stale,
             CommitResult::Applied,
@@ -320,7 +320,9 @@ fn child() -> ChildInstance {
 async fn a_statement_tells_whether_it_added_a_job_that_is_due() {
     let fixture = Fixture::new().await;
     let leaves_work = async |change: &Change| {
-        let committed = fixture.store.commit(&[change]).await.expect("results");
+        let committed = commit::commit(&fixture.store, &[change])
+            .await
+            .expect("results");
         assert_eq!(committed.results, [CommitResult::Applied]);
         committed.leaves_work
     };

@@ -25,8 +25,8 @@ use wrkflw_core::question::{Answer, Occurrence, Question};
 use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_store::commit::{Change, CommitResult, KeyedReply};
-use wrkflw_store::load::{Caller, Loaded, Stored, StoredReply, Wanted};
+use wrkflw_store::commit::{self, Change, CommitResult, KeyedReply};
+use wrkflw_store::load::{self, Caller, Loaded, Stored, StoredReply, Wanted};
 use wrkflw_store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
@@ -186,7 +186,10 @@ impl Fixture {
     }
 
     pub(super) async fn commit(&self, changes: &[&Change]) -> Vec<CommitResult> {
-        self.store.commit(changes).await.expect("results").results
+        commit::commit(&self.store, changes)
+            .await
+            .expect("results")
+            .results
     }
 
     pub(super) async fn load(&self, instance: InstanceId) -> Stored {
@@ -196,8 +199,7 @@ impl Fixture {
             roles: vec![],
         };
         let wanted = Wanted::of(who, instance, clock::Clock::System.now());
-        self.store
-            .load(&wanted)
+        load::load(&self.store, &wanted)
             .await
             .and_then(Loaded::read)
             .expect("a query")

@@ -2,7 +2,7 @@
 
 use wrkflw_core::command::Command;
 use wrkflw_core::instance::Instance;
-use wrkflw_store::commit::{Change, CommitResult};
+use wrkflw_store::commit::{self, Change, CommitResult};
 use wrkflw_store::load::Stored;
 
 use super::fixture::{Fixture, counts, decision, keyed, task_of};
@@ -104,7 +104,7 @@ async fn all_keys_of_a_change_are_taken_or_none() {
     // The statement cannot undo a part, so all of it fails, including the other member.
     let part = with_keys("part", ["c", "a"]).await;
     let neighbour = fixture.decide(&fixture.claimed("neighbour").await, "GO");
-    let error = fixture.store.commit(&[&neighbour, &part]).await;
+    let error = commit::commit(&fixture.store, &[&neighbour, &part]).await;
     let error = error.expect_err("some of its keys are free");
     assert!(error.may_be_of_one(), "{error}");
     assert_eq!(fixture.count(keys).await, 2);

@@ -40,10 +40,10 @@ async fn commit(fixture: &Fixture, changes: &[Change]) -> Vec<CommitResult> {
     fixture.commit(&changes.iter().collect::<Vec<_>>()).await
 }
 
-fn applied(verdicts: &[CommitResult]) -> usize {
-    verdicts
+fn applied(results: &[CommitResult]) -> usize {
+    results
         .iter()
-        .filter(|verdict| **verdict == CommitResult::Applied)
+        .filter(|result| **result == CommitResult::Applied)
         .count()
 }
 
@@ -118,10 +118,10 @@ async fn keys_in_opposite_orders() {
                 };
                 let changes: Vec<_> = keys.iter().zip(&mine).map(change).collect();
                 barrier.wait().await;
-                let verdicts = commit(&fixture, &changes).await;
-                total += applied(&verdicts);
-                for ((stored, change), verdict) in mine.iter_mut().zip(changes).zip(verdicts) {
-                    if verdict == CommitResult::Applied {
+                let results = commit(&fixture, &changes).await;
+                total += applied(&results);
+                for ((stored, change), result) in mine.iter_mut().zip(changes).zip(results) {
+                    if result == CommitResult::Applied {
                         *stored = Fixture::applied(change);
                     }
                 }

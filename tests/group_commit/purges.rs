@@ -8,6 +8,7 @@ use wrkflw_store::load::Stored;
 use wrkflw_store::{PoolSizes, Store};
 
 use super::fixture::{Fixture, keyed, task_of};
+use wrkflw_store::purge;
 
 const DAY: Duration = Duration::from_hours(24);
 const INSTANCES: usize = 64;
@@ -27,7 +28,7 @@ fn next(fixture: &Fixture, stored: &Stored) -> Change {
 
 /// Deletes until nothing is left.
 async fn sweep(store: &Store) {
-    while store.purge_replies(DAY).await.expect("no deadlock") {}
+    while purge::replies(store, DAY).await.expect("no deadlock") {}
 }
 
 /// All replies are a day old, also those of starts. They are deleted while commits of two instances use their keys again. Both
@@ -60,18 +61,18 @@ async fn deletions_and_batches_do_not_deadlock() {
             let fixture = &fixture;
             async move { fixture.commit(&[&pair[1], &pair[0]]).await }
         });
-        let (verdicts, (), ()) = tokio::join!(
+        let (results, (), ()) = tokio::join!(
             futures_util::future::join_all(pairs),
             sweep(&fixture.store),
             sweep(&other)
         );
-        for verdict in verdicts.into_iter().flatten() {
+        for result in results.into_iter().flatten() {
             // Its key was still there, or is deleted.
             assert!(
-                matches!(verdict, CommitResult::Applied | CommitResult::Taken),
-                "{verdict:?}"
+                matches!(result, CommitResult::Applied | CommitResult::Taken),
+                "{result:?}"
             );
-            applied += usize::from(verdict == CommitResult::Applied);
+            applied += usize::from(result == CommitResult::Applied);
         }
         sweep(&fixture.store).await;
         for stored in &mut all {

@@ -12,12 +12,12 @@ async fn an_entity_started_twice_in_one_batch_starts_once() {
         fixture.start("one"),
         fixture.start("two"),
     );
-    let verdicts = fixture.commit(&[&first, &second, &other]).await;
-    assert_eq!(verdicts[2], CommitResult::Applied);
-    let mut twins = [verdicts[0], verdicts[1]];
-    twins.sort_unstable_by_key(|verdict| *verdict == CommitResult::Taken);
+    let results = fixture.commit(&[&first, &second, &other]).await;
+    assert_eq!(results[2], CommitResult::Applied);
+    let mut twins = [results[0], results[1]];
+    twins.sort_unstable_by_key(|result| *result == CommitResult::Taken);
     assert_eq!(twins, [CommitResult::Applied, CommitResult::Taken]);
-    let (won, lost) = if verdicts[0] == CommitResult::Applied {
+    let (won, lost) = if results[0] == CommitResult::Applied {
         (&first, &second)
     } else {
         (&second, &first)
@@ -37,14 +37,14 @@ async fn a_key_used_twice_in_one_batch_starts_once() {
         keyed(fixture.start("one"), "k"),
         keyed(fixture.start("two"), "k"),
     );
-    let verdicts = fixture.commit(&[&first, &second]).await;
+    let results = fixture.commit(&[&first, &second]).await;
     assert_eq!(
-        verdicts
+        results
             .iter()
-            .filter(|verdict| **verdict == CommitResult::Applied)
+            .filter(|result| **result == CommitResult::Applied)
             .count(),
         1,
-        "{verdicts:?}"
+        "{results:?}"
     );
     assert_eq!(fixture.count("select count(*) from instance").await, 1);
     assert_eq!(
@@ -102,10 +102,10 @@ async fn a_start_does_not_take_the_key_of_another_command() {
         fixture.decide(&fixture.claimed("three").await, "GO"),
         "beside",
     );
-    let verdicts = fixture
+    let results = fixture
         .commit(&[&keyed(fixture.start("four"), "beside"), &beside])
         .await;
-    assert_eq!(verdicts, [CommitResult::Taken, CommitResult::Applied]);
+    assert_eq!(results, [CommitResult::Taken, CommitResult::Applied]);
     assert_eq!(
         fixture
             .count("select count(*) from instance where entity_id in ('two', 'four')")
@@ -136,8 +136,8 @@ async fn a_start_with_an_old_access_mark_is_stale() {
     late.access_mark = access_mark().await;
     run("update definition set active_version = 2").await;
     current.access_mark = access_mark().await;
-    let verdicts = fixture.commit(&[&late, &current]).await;
-    assert_eq!(verdicts, [CommitResult::Stale, CommitResult::Applied]);
+    let results = fixture.commit(&[&late, &current]).await;
+    assert_eq!(results, [CommitResult::Stale, CommitResult::Applied]);
     let rows = counts(&fixture.rows(late.after.id).await);
     assert!(rows.iter().all(|(_, rows)| *rows == 0), "{rows:?}");
 }

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::support::plans::{explained, nodes, pages};
+use wrkflw_store::jobs::{self, failing};
 
 #[tokio::test]
 async fn due_jobs_are_claimed_once_and_in_order() {
@@ -44,20 +45,19 @@ async fn a_job_inserted_again_is_not_ended_by_its_former_worker() {
     );
     let later = noon() + seconds(5);
     let store = &fixture.store;
-    store.put_off_job(&old[0], later).await.expect("nothing");
-    store
-        .fail_job(&old[0], "late", later)
+    jobs::put_off(store, &old[0], later).await.expect("nothing");
+    jobs::fail(store, &old[0], "late", later)
         .await
         .expect("nothing");
-    store.finish_job(&old[0]).await.expect("nothing");
-    let next = store.next_due().await.expect("a look");
+    jobs::finish(store, &old[0]).await.expect("nothing");
+    let next = jobs::next_due(store).await.expect("a look");
     assert_eq!(
         next,
         Some(noon() + seconds(60)),
         "it is in flight as before"
     );
-    store.finish_job(&new[0]).await.expect("an end");
-    assert_eq!(store.next_due().await.expect("a look"), None);
+    jobs::finish(store, &new[0]).await.expect("an end");
+    assert_eq!(jobs::next_due(store).await.expect("a look"), None);
 }
 
 /// Jobs that work in portions have made progress, so their earlier failures do not add up.
@@ -68,13 +68,15 @@ async fn the_attempts_of_a_postponed_job_are_counted_anew() {
     for attempt in 1..=3 {
         let claimed = fixture.claim(noon(), 1).await;
         assert_eq!(claimed[0].attempts, attempt);
-        let failed = store.fail_job(&claimed[0], "no", noon()).await;
+        let failed = jobs::fail(store, &claimed[0], "no", noon()).await;
         failed.expect("a failure");
     }
     let claimed = fixture.claim(noon(), 1).await;
     let later = noon() + seconds(5);
-    store.put_off_job(&claimed[0], later).await.expect("later");
-    assert_eq!(store.failing_jobs().await.expect("a count"), 0);
+    jobs::put_off(store, &claimed[0], later)
+        .await
+        .expect("later");
+    assert_eq!(failing::count(store).await.expect("a count"), 0);
     let again = fixture.claim(later, 1).await;
     assert_eq!((again[0].id, again[0].attempts), (id, 1));
 }
@@ -92,10 +94,10 @@ async fn a_job_of_a_suspended_instance_keeps_its_place() {
             (vec![first], attempts)
         );
         let next = noon() + seconds(rests + 15);
-        store.rest_job(&claimed[0], next).await.expect("a rest");
+        jobs::rest(store, &claimed[0], next).await.expect("a rest");
         // The worker assumes that the job is done.
-        store.finish_job(&claimed[0]).await.expect("nothing");
-        assert_eq!(store.failing_jobs().await.expect("a count"), 0);
+        jobs::finish(store, &claimed[0]).await.expect("nothing");
+        assert_eq!(failing::count(store).await.expect("a count"), 0);
     }
     let second = fixture.job(instance, noon() + seconds(40)).await;
     let signal = fixture.job(instance, noon() + seconds(41)).await;
@@ -104,13 +106,13 @@ async fn a_job_of_a_suspended_instance_keeps_its_place() {
     // Another instance may take the signal.
     let claimed = fixture.claim(noon() + seconds(44), 10).await;
     assert_eq!(ids(&claimed), [signal]);
-    store.finish_job(&claimed[0]).await.expect("an end");
-    let next = store.next_due().await.expect("a look");
+    jobs::finish(store, &claimed[0]).await.expect("an end");
+    let next = jobs::next_due(store).await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(45)));
     for expected in [first, second] {
         let claimed = fixture.claim(noon() + seconds(45), 10).await;
         assert_eq!(ids(&claimed), [expected]);
-        store.finish_job(&claimed[0]).await.expect("an end");
+        jobs::finish(store, &claimed[0]).await.expect("an end");
     }
 }
 
@@ -127,8 +129,8 @@ async fn two_jobs_of_a_suspended_instance_do_not_wake_each_other() {
     assert_eq!(ids(&claimed), [start, other]);
     let until = noon() + seconds(15);
     for job in &claimed {
-        store.rest_job(job, until).await.expect("a rest");
-        store.finish_job(job).await.expect("nothing");
+        jobs::rest(store, job, until).await.expect("a rest");
+        jobs::finish(store, job).await.expect("nothing");
     }
     assert_eq!(fixture.claim(until - seconds(1), 10).await, []);
 }
@@ -147,20 +149,26 @@ async fn only_the_earliest_job_of_an_instance_is_claimed() {
     assert_eq!(fixture.claim(noon(), 10).await, []);
     // As long as the job exists, in flight or failed, the instance's next one waits. Other instances do not.
     let again = noon() + seconds(300);
-    let failed = fixture.store.fail_job(&claimed[0], "no\0", again).await;
+    let failed = jobs::fail(&fixture.store, &claimed[0], "no\0", again).await;
     failed.expect("a failure");
-    fixture.store.finish_job(&claimed[1]).await.expect("an end");
+    jobs::finish(&fixture.store, &claimed[1])
+        .await
+        .expect("an end");
     let next_of_other = fixture.job(other, noon()).await;
     let claimed = fixture.claim(again - seconds(1), 10).await;
     assert_eq!(ids(&claimed), [next_of_other]);
-    fixture.store.finish_job(&claimed[0]).await.expect("an end");
+    jobs::finish(&fixture.store, &claimed[0])
+        .await
+        .expect("an end");
     for (expected, attempts) in [(first, 2), (second, 1), (third, 1)] {
         let claimed = fixture.claim(again, 10).await;
         assert_eq!(
             (ids(&claimed), claimed[0].attempts),
             (vec![expected], attempts)
         );
-        fixture.store.finish_job(&claimed[0]).await.expect("an end");
+        jobs::finish(&fixture.store, &claimed[0])
+            .await
+            .expect("an end");
     }
 }
 
@@ -180,19 +188,19 @@ async fn a_failing_job_blocks_no_other() {
         let claimed = fixture.claim(noon(), 10).await;
         assert_eq!((ids(&claimed), claimed[0].attempts), (vec![first], attempt));
         let next = if attempt < 10 { noon() } else { again };
-        let failed = store.fail_job(&claimed[0], "no", next).await;
+        let failed = jobs::fail(store, &claimed[0], "no", next).await;
         failed.expect("a failure");
     }
-    assert_eq!(store.next_due().await.expect("a look"), Some(noon()));
+    assert_eq!(jobs::next_due(store).await.expect("a look"), Some(noon()));
     // The third waits for the second as before.
     let claimed = fixture.claim(noon(), 10).await;
     assert_eq!(ids(&claimed), [start, second]);
     for job in &claimed {
-        store.finish_job(job).await.expect("an end");
+        jobs::finish(store, job).await.expect("an end");
     }
     let claimed = fixture.claim(noon(), 10).await;
     assert_eq!(ids(&claimed), [third]);
-    store.finish_job(&claimed[0]).await.expect("an end");
+    jobs::finish(store, &claimed[0]).await.expect("an end");
     assert_eq!(fixture.claim(again - seconds(1), 10).await, []);
     let claimed = fixture.claim(again, 10).await;
     assert_eq!((ids(&claimed), claimed[0].attempts), (vec![first], 11));
@@ -209,17 +217,19 @@ async fn a_job_with_an_expired_lease_is_claimed_again() {
 
     // The worker that lost the lease can neither put the job off nor end it.
     let soon = noon() + seconds(61);
-    fixture
-        .store
-        .fail_job(&lost[0], "too late", soon)
+    jobs::fail(&fixture.store, &lost[0], "too late", soon)
         .await
         .expect("nothing");
-    fixture.store.finish_job(&lost[0]).await.expect("nothing");
+    jobs::finish(&fixture.store, &lost[0])
+        .await
+        .expect("nothing");
     assert_eq!(fixture.claim(soon, 1).await, []);
-    let next = fixture.store.next_due().await.expect("a look");
+    let next = jobs::next_due(&fixture.store).await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(120)));
-    fixture.store.finish_job(&again[0]).await.expect("an end");
-    assert_eq!(fixture.store.next_due().await.expect("a look"), None);
+    jobs::finish(&fixture.store, &again[0])
+        .await
+        .expect("an end");
+    assert_eq!(jobs::next_due(&fixture.store).await.expect("a look"), None);
 }
 
 #[tokio::test]
@@ -230,12 +240,10 @@ async fn a_job_that_its_commit_postponed_is_not_ended() {
     fixture
         .run("update job set due_at = due_at + interval '1 day', lease_until = null, attempts = 0")
         .await;
-    fixture
-        .store
-        .finish_job(&claimed[0])
+    jobs::finish(&fixture.store, &claimed[0])
         .await
         .expect("nothing");
-    let next = fixture.store.next_due().await.expect("a look");
+    let next = jobs::next_due(&fixture.store).await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(24 * 60 * 60)));
 }
 
@@ -246,12 +254,14 @@ async fn the_next_wake_up_is_for_a_job_that_can_be_claimed() {
     fixture.job(busy, noon()).await;
     fixture.job(busy, noon() + seconds(1)).await;
     fixture.job(clock::new_id(), noon() + seconds(40)).await;
-    let next = async || fixture.store.next_due().await.expect("a look");
+    let next = async || jobs::next_due(&fixture.store).await.expect("a look");
     assert_eq!(next().await, Some(noon()));
     let claimed = fixture.claim(noon(), 1).await;
     // The second one of the instance waits for the first, whose lease ends later than the third one is due.
     assert_eq!(next().await, Some(noon() + seconds(40)));
-    fixture.store.finish_job(&claimed[0]).await.expect("an end");
+    jobs::finish(&fixture.store, &claimed[0])
+        .await
+        .expect("an end");
     assert_eq!(next().await, Some(noon() + seconds(1)));
 }
 
@@ -267,9 +277,8 @@ async fn two_claimers_never_get_the_same_job() {
             let mut mine = Vec::new();
             loop {
                 let mut slots = TenantSlots::new(i64::MAX);
-                let claimed = store
-                    .claim_jobs(noon(), noon() + seconds(60), 7, &mut slots)
-                    .await;
+                let claimed =
+                    jobs::claim(&store, noon(), noon() + seconds(60), 7, &mut slots).await;
                 let claimed = claimed.expect("a claim");
                 if claimed.is_empty() {
                     return mine;
@@ -291,7 +300,7 @@ async fn stuck_jobs_are_counted() {
     let fixture = Fixture::new().await;
     fixture.job(clock::new_id(), noon()).await;
     fixture.job(clock::new_id(), noon()).await;
-    let count = async |now| fixture.store.stuck_jobs(now).await.expect("a count");
+    let count = async |now| failing::stuck(&fixture.store, now).await.expect("a count");
     fixture.run("update job set attempts = 9").await;
     assert_eq!(count(noon()).await, 0);
     fixture.claim(noon(), 1).await;
@@ -299,7 +308,7 @@ async fn stuck_jobs_are_counted() {
     // The other job has never failed, and no worker claims it.
     assert_eq!(count(noon() + seconds(299)).await, 1);
     assert_eq!(count(noon() + seconds(300)).await, 2);
-    let failing = async || fixture.store.failing_jobs().await.expect("a count");
+    let failing = async || failing::count(&fixture.store).await.expect("a count");
     assert_eq!(failing().await, 0);
     fixture
         .run("update job set last_error = 'no' where attempts > 9")

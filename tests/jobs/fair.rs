@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use wrkflw_core::ids::TenantId;
-use wrkflw_store::jobs::CallTurn;
+use wrkflw_store::jobs::{self, CallTurn};
 
 use super::*;
 use crate::support::plans::{explained, pages};
+use wrkflw_store::bulk;
+use wrkflw_store::jobs::calls;
 
 /// Inserts a job of this kind for an instance of a tenant. Returns its id.
 async fn leave_of(
@@ -102,9 +104,7 @@ async fn a_flood_of_calls_delays_no_other_tenant() {
                 full: &full,
                 limit: 1,
             };
-            let claim = fixture
-                .store
-                .claim_calls(&turn, noon(), noon() + seconds(60));
+            let claim = calls::claim(&fixture.store, &turn, noon(), noon() + seconds(60));
             let (jobs, last) = claim.await.expect("a claim");
             claimed.extend(tenants(&jobs));
             after = last;
@@ -153,7 +153,7 @@ async fn jobs_claimed_before_a_failure_are_returned() {
     let claimed = fixture.claim_by(&mut slots, noon(), 2).await;
     assert_eq!(ids(&claimed), [claimable]);
     let lease = noon() + seconds(60);
-    let failed = fixture.store.claim_jobs(noon(), lease, 2, &mut slots).await;
+    let failed = jobs::claim(&fixture.store, noon(), lease, 2, &mut slots).await;
     assert!(failed.is_err(), "{failed:?}");
 }
 
@@ -180,7 +180,7 @@ async fn cancels_and_ends_come_before_starts() {
     // Ends and deadlines of one instance still run one after the other, and so do its starts.
     assert_eq!(fixture.claim(noon(), 10).await, []);
     for job in &first {
-        fixture.store.finish_job(job).await.expect("an end");
+        jobs::finish(&fixture.store, job).await.expect("an end");
     }
     let mut claimed = ids(&fixture.claim(noon(), 10).await);
     claimed.sort_unstable();
@@ -205,7 +205,9 @@ async fn instances_take_turns() {
         let now = noon() + seconds(i64::try_from(second).expect("few"));
         let claimed = fixture.claim(now, 1).await;
         assert_eq!(ids(&claimed), [expected], "{second}");
-        fixture.store.finish_job(&claimed[0]).await.expect("an end");
+        jobs::finish(&fixture.store, &claimed[0])
+            .await
+            .expect("an end");
     }
 }
 
@@ -219,7 +221,9 @@ async fn a_job_added_while_the_first_is_in_flight_waits_its_turn() {
     assert_eq!(ids(&claimed), [first]);
     let next = fixture.job(busy, noon() - seconds(50)).await;
     let of_quiet = fixture.job(quiet, noon() - seconds(1)).await;
-    fixture.store.finish_job(&claimed[0]).await.expect("an end");
+    jobs::finish(&fixture.store, &claimed[0])
+        .await
+        .expect("an end");
     for expected in [of_quiet, next] {
         let claimed = fixture.claim(noon() + seconds(1), 1).await;
         assert_eq!(ids(&claimed), [expected]);
@@ -330,7 +334,7 @@ async fn tenants_take_turns_with_their_operations() {
     let (mut turns, mut operations) = (Vec::new(), BTreeMap::new());
     for second in 0..8 {
         let now = noon() + seconds(second);
-        let claimed = fixture.store.claim_batch(now, now + seconds(60), 1).await;
+        let claimed = bulk::claim_batch(&fixture.store, now, now + seconds(60), 1).await;
         let batch = claimed.expect("a claim").expect("an operation");
         turns.push(batch.tenant.0);
         *operations.entry(batch.operation).or_insert(0) += 1;

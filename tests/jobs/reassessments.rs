@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Candidate;
-use wrkflw_store::reassessments::{Concerned, WalkProgress};
+use wrkflw_store::reassessments::{self, Concerned, WalkProgress};
 
 use super::*;
 use crate::support::app::TestApp;
@@ -65,9 +65,8 @@ impl Fixture {
     }
 
     async fn page(&self, principal: &Candidate, from: WalkProgress, limit: i64) -> Concerned {
-        let page = self
-            .store
-            .instances_concerned(TENANT, principal, from, limit, noon());
+        let page =
+            reassessments::instances_concerned(&self.store, TENANT, principal, from, limit, noon());
         page.await.expect("a page")
     }
 }
@@ -272,10 +271,8 @@ async fn a_reassessment_is_claimed_by_one_worker_and_continues_where_it_stopped(
     change(&fixture.database, "group", "crew", noon()).await;
     change(&fixture.database, "user", "rob", noon() + seconds(3600)).await;
     let claim = async |now: Timestamp| {
-        let claimed = fixture
-            .store
-            .claim_reassessments(now, now + seconds(60), 5, TenantId(0))
-            .await;
+        let claimed =
+            reassessments::claim(&fixture.store, now, now + seconds(60), 5, TenantId(0)).await;
         claimed.expect("a claim")
     };
     let lost = claim(noon()).await;
@@ -290,10 +287,7 @@ async fn a_reassessment_is_claimed_by_one_worker_and_continues_where_it_stopped(
         ..WalkProgress::BEGINNING
     };
     let advance = async |reassessment, until| {
-        let advanced = fixture
-            .store
-            .advance_reassessment(reassessment, mark, until)
-            .await;
+        let advanced = reassessments::advance(&fixture.store, reassessment, mark, until).await;
         advanced.expect("an update")
     };
     assert!(advance(&lost[0], noon() + seconds(90)).await);
@@ -302,18 +296,14 @@ async fn a_reassessment_is_claimed_by_one_worker_and_continues_where_it_stopped(
     let again = claim(noon() + seconds(90)).await;
     assert_eq!((again[0].mark, again[0].attempts), (mark, 2));
     assert!(!advance(&lost[0], noon()).await, "another host has it");
-    fixture
-        .store
-        .finish_reassessment(&lost[0])
+    reassessments::finish(&fixture.store, &lost[0])
         .await
         .expect("nothing");
     assert!(advance(&again[0], noon() + seconds(180)).await);
-    fixture
-        .store
-        .finish_reassessment(&again[0])
+    reassessments::finish(&fixture.store, &again[0])
         .await
         .expect("an end");
-    let next = fixture.store.next_reassessment().await.expect("a look");
+    let next = reassessments::next(&fixture.store).await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(3600)));
 }
 
@@ -329,10 +319,7 @@ async fn tenants_take_turns_with_their_reassessments() {
     let (mut after, mut turns) = (TenantId(0), Vec::new());
     for _ in 0..5 {
         let lease = noon() + seconds(60);
-        let claimed = fixture
-            .store
-            .claim_reassessments(noon(), lease, 1, after)
-            .await;
+        let claimed = reassessments::claim(&fixture.store, noon(), lease, 1, after).await;
         let claimed = claimed.expect("a claim");
         after = claimed[0].tenant;
         turns.push(after.0);

@@ -18,6 +18,7 @@ use super::reassessments::{change, instance, task};
 use super::*;
 use crate::support::app::{TestApp, Timers};
 use crate::support::guests::subflows;
+use wrkflw_store::reassessments;
 
 /// Counts the reassessments of each instance. Some fail a number of times.
 #[derive(Default)]
@@ -107,7 +108,7 @@ impl Standing {
     }
 
     async fn pass_until_done(&self, store: &Store) {
-        let done = async || store.next_reassessment().await.expect("a look").is_none();
+        let done = async || reassessments::next(store).await.expect("a look").is_none();
         self.pass_until(done).await;
     }
 }
@@ -220,7 +221,7 @@ async fn next_of_a_fast_clock(due_in: Duration, known_since: &str) -> Option<Sig
     let timers = Timers::start(&engine, handlers.clone());
     handlers.changed.notified().await;
     timers.stop().await;
-    let next = app.store().next_reassessment().await.expect("a look");
+    let next = reassessments::next(app.store()).await.expect("a look");
     next.map(|next| next.duration_since(ahead))
 }
 

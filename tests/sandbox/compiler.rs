@@ -200,7 +200,7 @@ async fn a_starting_host_loads_active_versions() {
     let (store, seals) = (app.store().clone(), app.engine.seals().clone());
     let timeout = Duration::from_secs(20);
     let engine = Engine::new(store, sandbox.clone(), Clock::System, seals, timeout).await;
-    engine.expect("an engine").warm_active().await;
+    engine.expect("an engine").definitions().warm_active().await;
     let active = pinned(DOCUMENT_APPROVAL);
     sandbox.warm(&active, no_bytes).await.expect("loaded");
     let other = sandbox.warm(&pinned(guests::hostile()), no_bytes).await;

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wrkflw_runtime::clock;
-use wrkflw_store::signals::{Keeping, NewSignal};
+use wrkflw_store::signals::{self, Keeping, NewSignal};
 
 use super::*;
+use wrkflw_store::directory::tenants;
+use wrkflw_store::receipts;
 
 fn waiting(correlation: &str, buffered: bool) -> Value {
     json!({ "payments": 2, "wait": { "correlation": correlation, "bufferSignals": buffered } })
@@ -200,8 +202,7 @@ async fn a_signal_of_a_lost_host_is_delivered_in_the_senders_name() {
     let app = fixture().await;
     let subflow = begin(&app, "1", waiting("order 7", false)).await;
     let (store, now) = (app.store(), app.engine.clock().now());
-    let tenant = store
-        .tenant("default")
+    let tenant = tenants::find(store, "default")
         .await
         .expect("a query")
         .expect("a tenant");
@@ -216,16 +217,14 @@ async fn a_signal_of_a_lost_host_is_delivered_in_the_senders_name() {
         sender_id: "payer".into(),
         sender: wrkflw_core::json::Json::of(&json!({ "id": "payer", "roles": ["user"] })),
     };
-    let found = store.keep_signal(tenant, &new, now).await;
+    let found = signals::keep(store, tenant, &new, now).await;
     let Keeping::Kept(kept) = found.expect("a signal") else {
         panic!("there is room");
     };
     assert_eq!((kept.signal, kept.instance), (new.signal, None));
     let instance = InstanceId(subflow.parse().expect("an id"));
     for expected in [true, false] {
-        let assigned = store
-            .assign_signal(tenant, kept.signal, instance, now)
-            .await;
+        let assigned = receipts::assign(store, tenant, kept.signal, instance, now).await;
         assert_eq!(assigned.expect("an answer"), expected);
     }
     let timers = app.timers();
@@ -297,8 +296,7 @@ async fn correlation_keys_of_one_tenant_do_not_exist_in_another() {
     let subflow = begin(&app, "1", waiting("order 7", true)).await;
     let roles = std::collections::BTreeMap::from([("user", &["instance:signal"][..])]);
     let (store, now) = (app.store(), app.engine.clock().now());
-    store
-        .ensure_tenant("other", &roles, now)
+    tenants::ensure_tenant(store, "other", &roles, now)
         .await
         .expect("a tenant");
     // The other tenant has the same definition.

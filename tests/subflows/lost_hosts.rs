@@ -12,8 +12,8 @@ use wrkflw_engine::job_handlers::JobHandlers;
 use wrkflw_engine::{Engine, Error};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::bulk::{Batch, Outcome};
-use wrkflw_store::descendants::{Bounds, PlaceResult};
-use wrkflw_store::jobs::{Job, TenantSlots};
+use wrkflw_store::descendants::{self, Bounds, PlaceResult};
+use wrkflw_store::jobs::{self, Job, TenantSlots};
 
 use super::*;
 use crate::support::app::Timers;
@@ -61,7 +61,7 @@ async fn claim_at(app: &TestApp, now: Timestamp) -> Vec<Job> {
     let lease = now + SignedDuration::from_secs(60);
     let mut slots = TenantSlots::new(10);
     let store = app.store();
-    let claimed = store.claim_jobs(now, lease, 10, &mut slots).await;
+    let claimed = jobs::claim(store, now, lease, 10, &mut slots).await;
     claimed.expect("a claim")
 }
 
@@ -134,7 +134,7 @@ async fn a_child_that_has_ended_gets_no_place_again() {
         running_max: 1,
         started_max: 1,
     };
-    let take = async || app.store().take_place(&start, root, bounds).await;
+    let take = async || descendants::take_place(app.store(), &start, root, bounds).await;
     let places = "select count(*) from descendant_place";
     assert_eq!(take().await.expect("an answer"), PlaceResult::Taken);
     assert_eq!(counted(&app, places).await, 1, "it had one");
@@ -161,8 +161,7 @@ async fn a_cancelling_waits_for_a_child_that_is_being_started() {
     };
     for _ in 0..12 {
         engine.job(&cancel).await.expect("put off");
-        app.store()
-            .finish_job(&cancel)
+        jobs::finish(app.store(), &cancel)
             .await
             .expect("the job is kept");
         assert_eq!(claim_at(&app, engine.clock().now()).await, []);
@@ -173,14 +172,14 @@ async fn a_cancelling_waits_for_a_child_that_is_being_started() {
         assert_eq!(cancel.attempts, 1, "waiting is no attempt");
     }
     app.engine.job(&start).await.expect("nothing to start");
-    app.store().finish_job(&start).await.expect("an end");
+    jobs::finish(app.store(), &start).await.expect("an end");
     app.engine.job(&cancel).await.expect("nothing to cancel");
     children(&app, &subflow, 0).await;
 }
 
 /// The parent leaves the state after a host started the child. The start job, which another host may repeat then, has no effect.
 #[tokio::test]
-async fn a_child_that_started_too_late_is_cancelled() {
+async fn a_child_whose_parent_leaves_is_cancelled_and_not_started_again() {
     let app = fixture().await;
     let subflow = begin(&app, "1", parent()).await;
     let start = one(&app, "start_child").await;
@@ -213,8 +212,7 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
     command("suspend").await;
     let start = one(&app, "start_child").await;
     app.engine.job(&start).await.expect("put off");
-    app.store()
-        .finish_job(&start)
+    jobs::finish(app.store(), &start)
         .await
         .expect("the job is kept");
     assert_eq!(claim(&app).await, []);
@@ -228,8 +226,7 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
     signal(&app, &child, "PAID", json!({})).await.expect(200);
     let told = one(&app, "child_ended").await;
     app.engine.job(&told).await.expect("put off");
-    app.store()
-        .finish_job(&told)
+    jobs::finish(app.store(), &told)
         .await
         .expect("the job is kept");
     assert_eq!(shown(&app, &subflow).await["status"], "SUSPENDED");

@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wrkflw_core::json::Json;
 use wrkflw_runtime::clock;
-use wrkflw_store::signals::{Keeping, NewSignal, StoredSignal};
+use wrkflw_store::signals::{self, Keeping, NewSignal, StoredSignal};
 
 use super::*;
+use wrkflw_store::directory::tenants;
+use wrkflw_store::jobs;
+use wrkflw_store::receipts;
 
 const PAID: &str = "/v1/signals/PAID";
 
@@ -289,8 +292,7 @@ async fn kept_signals_of_one_sender_are_limited() {
 /// A buffered signal that a dead host had assigned to the instance.
 async fn given(app: &TestApp, instance: &str) -> StoredSignal {
     let (store, clock) = (app.store(), app.engine.clock());
-    let tenant = store
-        .tenant("default")
+    let tenant = tenants::find(store, "default")
         .await
         .expect("a query")
         .expect("a tenant");
@@ -305,17 +307,14 @@ async fn given(app: &TestApp, instance: &str) -> StoredSignal {
         sender_id: "author".into(),
         sender: Json::of(&json!({ "id": "author", "roles": ["user"] })),
     };
-    let Keeping::Kept(kept) = store
-        .keep_signal(tenant, &new, clock.now())
+    let Keeping::Kept(kept) = signals::keep(store, tenant, &new, clock.now())
         .await
         .expect("a signal")
     else {
         panic!("there is room");
     };
     let instance = InstanceId(instance.parse().expect("an id"));
-    let assigned = store
-        .assign_signal(tenant, kept.signal, instance, clock.now())
-        .await;
+    let assigned = receipts::assign(store, tenant, kept.signal, instance, clock.now()).await;
     assert!(assigned.expect("an answer"));
     *kept
 }
@@ -420,9 +419,7 @@ async fn a_job_delivers_the_signal_of_a_dead_host() {
     tokio::time::timeout(TIMEOUT, waiting)
         .await
         .expect("in time");
-    let due = app
-        .store()
-        .next_due()
+    let due = jobs::next_due(app.store())
         .await
         .expect("an answer")
         .expect("a job");

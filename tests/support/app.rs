@@ -33,6 +33,7 @@ use wrkflw_store::{PoolSizes, Store};
 
 use super::documented;
 use super::postgres::{TestDatabase, database};
+use wrkflw_store::directory::tenants;
 
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// The timeout of a request. Longer than a busy machine needs.
@@ -203,8 +204,7 @@ impl TestApp {
     async fn populate(&self) {
         let roles = BTreeMap::from([("user", USER), ("admin", ADMIN)]);
         let store = self.store();
-        store
-            .ensure_tenant("default", &roles, self.engine.clock().now())
+        tenants::ensure_tenant(store, "default", &roles, self.engine.clock().now())
             .await
             .expect("a tenant");
         for (group, members) in [

@@ -45,9 +45,13 @@ impl OwnPostgres {
         &self.pool
     }
 
-    /// Kills all processes at once, without closing connections, as a crash does; then lets the server recover.
-    pub(crate) async fn crash(&self) {
+    /// Kills all processes at once, without closing connections, as a crash does.
+    pub(crate) async fn kill(&self) {
         run(&self.dir, "stop").await;
+    }
+
+    /// Restarts it at the same address, where it recovers.
+    pub(crate) async fn start_again(&self) {
         run(&self.dir, "start").await;
     }
 
@@ -59,9 +63,9 @@ impl OwnPostgres {
 
     /// Crashes, and continues as a standby.
     pub(crate) async fn stand_by(&self) {
-        run(&self.dir, "stop").await;
+        self.kill().await;
         fs::write(self.dir.join("data/standby.signal"), "").expect("a file in the data's folder");
-        run(&self.dir, "start").await;
+        self.start_again().await;
     }
 
     pub(crate) async fn promote(&self) {

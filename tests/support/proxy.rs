@@ -90,13 +90,18 @@ impl Proxy {
         self.port
     }
 
+    /// How many connections were opened or tried.
+    pub(crate) fn connections(&self) -> u64 {
+        *self.accepted.borrow()
+    }
+
     pub(crate) fn lead_to(&self, server: Server) {
         self.server.send_replace(Some(server));
     }
 
     /// Changes the condition of the network. A cut resets the open connections.
     pub(crate) fn set(&self, condition: Condition) {
-        let count = *self.accepted.borrow();
+        let count = self.connections();
         self.state.send_modify(|state| {
             state.condition = condition;
             if condition == Condition::Cut {
@@ -114,7 +119,7 @@ impl Proxy {
 
     /// Loses every open connection for good, as a firewall that dropped its state: neither side notices. New ones work.
     pub(crate) fn lose(&self) {
-        let count = *self.accepted.borrow();
+        let count = self.connections();
         self.state.send_modify(|state| {
             state.lost_below = count;
         });

@@ -19,21 +19,31 @@ pub(crate) struct Statements {
 }
 
 #[derive(Clone, Default)]
-struct Count(Arc<AtomicUsize>);
+struct Count {
+    statements: Arc<AtomicUsize>,
+    /// The words of the statements that count. If they are empty, all count.
+    words: &'static str,
+}
 
 impl<S: Subscriber> Layer<S> for Count {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() == "sqlx::query" {
-            let mut statement = Ours(false);
+            let mut statement = Statement {
+                words: self.words,
+                counts: false,
+            };
             event.record(&mut statement);
-            self.0
-                .fetch_add(usize::from(statement.0), Ordering::Relaxed);
+            self.statements
+                .fetch_add(usize::from(statement.counts), Ordering::Relaxed);
         }
     }
 }
 
-/// Whether a statement is the store's own, and not part of opening a connection.
-struct Ours(bool);
+struct Statement {
+    words: &'static str,
+    /// Whether it has these words, is the store's own, and no part of opening a connection.
+    counts: bool,
+}
 
 /// The prefixes of a new connection's statements: those of the pools, and those of sqlx, which looks up types and columns.
 const OPENING: [&str; 5] = [
@@ -44,18 +54,27 @@ const OPENING: [&str; 5] = [
     "attrelid table_oid",
 ];
 
-impl Visit for Ours {
+impl Visit for Statement {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "summary" {
             let text = format!("{value:?}");
-            self.0 = !OPENING.iter().any(|one| text.contains(one));
+            let opens = OPENING.iter().any(|one| text.contains(one));
+            self.counts = !opens && text.contains(self.words);
         }
     }
 }
 
 impl Statements {
     pub(crate) fn count() -> Statements {
-        let count = Count::default();
+        Statements::count_with("")
+    }
+
+    /// Counts only the statements that have these words among their first four.
+    pub(crate) fn count_with(words: &'static str) -> Statements {
+        let count = Count {
+            words,
+            ..Count::default()
+        };
         let subscriber = tracing_subscriber::registry().with(count.clone());
         let another = tracing_subscriber::registry().with(Count::default());
         Statements {
@@ -66,6 +85,6 @@ impl Statements {
     }
 
     pub(crate) fn since_last(&self) -> usize {
-        self.count.0.swap(0, Ordering::Relaxed)
+        self.count.statements.swap(0, Ordering::Relaxed)
     }
 }

@@ -73,11 +73,11 @@ impl<F: Flow> Scenario<F> {
         let native = Native::new(Some(&given.attributes));
         self.run_with(native, acting, &command).allowed();
         // Attributes of routers on the way come after the given ones.
-        let told = &mut self.snapshot.instance;
-        told.attributes.splice(0..0, given.attributes);
-        told.started_at = given.started_at;
+        let instance = &mut self.snapshot.instance;
+        instance.attributes.splice(0..0, given.attributes);
+        instance.started_at = given.started_at;
         self.take_given();
-        self.tell(&version);
+        self.update_facts(&version);
     }
 
     /// Applies the given properties to an instance that has started.

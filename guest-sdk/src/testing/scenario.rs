@@ -247,12 +247,12 @@ impl<F: Flow> Scenario<F> {
             return Arc::clone(version);
         }
         let instance = &self.snapshot.instance;
-        let made = version::<F>(
+        let version = version::<F>(
             &instance.key,
             instance.version,
             ("the config", &self.snapshot.config),
         );
-        Arc::clone(self.version.insert(Arc::new(made)))
+        Arc::clone(self.version.insert(Arc::new(version)))
     }
 }
 

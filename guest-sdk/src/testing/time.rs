@@ -5,7 +5,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::OverdueAction;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::DeadlineId;
-use wrkflw_core::scenario::{Due, PASSING_MAX, due};
+use wrkflw_core::scenario::{Due, PASSING_MAX, due, is_still_due, next_moment};
 
 use super::contract::lower;
 use super::event::When;
@@ -39,10 +39,7 @@ impl<F: Flow> Scenario<F> {
             due(self.started()).filter(|due| is_meant(due, when) && fires(&due.deadline.action));
         let next = next.min_by_key(|due| due.at);
         let Some(id) = next.map(|due| due.deadline.id) else {
-            return denied(
-                "no_deadline",
-                format!("no deadline that is open fires {trigger}"),
-            );
+            return denied("no_deadline", format!("no open deadline fires {trigger}"));
         };
         self.until_passed(id, 1)
     }
@@ -58,7 +55,7 @@ impl<F: Flow> Scenario<F> {
         let next = next.min_by_key(|due| due.at);
         let next = next.map(|due| (due.deadline.id, count.checked_sub(due.deadline.count)));
         let Some((id, Some(times @ 1..))) = next else {
-            let message = format!("no deadline that is open escalates for the {count}. time");
+            let message = format!("no open deadline has escalation number {count} still to come");
             return denied("no_deadline", message);
         };
         self.until_passed(id, times)
@@ -86,13 +83,13 @@ impl<F: Flow> Scenario<F> {
     /// Moves the time to the next deadline up to `until`, and runs it. None if there is no such deadline.
     #[track_caller]
     fn passes(&mut self, until: Timestamp) -> Option<(DeadlineId, Outcome)> {
-        let command = self.world.next_moment(until)?;
+        let command = next_moment(&mut self.world, until)?;
         let Command::Deadline { deadline, .. } = command else {
             unreachable!("absences of native tests have no end")
         };
         let outcome = self.run(&Actor::host(), &command);
         assert!(
-            !self.world.is_still_due(&command),
+            !is_still_due(&self.world, &command),
             "the host tries this deadline again and again: {outcome:#?}"
         );
         Some((deadline, outcome))

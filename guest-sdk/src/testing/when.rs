@@ -200,7 +200,7 @@ impl<F: Flow> Scenario<F> {
             Ok(events) => {
                 let all = (self.started(), &*events, &native.said);
                 let outcome = told::outcome(all, &acting.version.graph, command);
-                self.tell(acting.version);
+                self.update_facts(acting.version);
                 outcome
             }
         }
@@ -208,7 +208,7 @@ impl<F: Flow> Scenario<F> {
 
     /// Updates the facts that the flow would get now.
     #[track_caller]
-    pub(super) fn tell(&mut self, version: &Version) {
+    pub(super) fn update_facts(&mut self, version: &Version) {
         let Some(instance) = &self.world.instance else {
             return;
         };

@@ -241,7 +241,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
 
     async fn tenant(&mut self, id: TenantId, name: &str, which: &Which) -> Result<(), R::Error> {
         self.instances(id, name, which).await?;
-        self.engine_profiles(id, name).await?;
+        folds::engine_profiles(self, id, name).await?;
         if let Which::One(instance) = which {
             self.leaves_of(id, name, *instance).await?;
             return self.missing(id, name, *instance).await;
@@ -249,9 +249,9 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         if matches!(which, Which::All) {
             let mut seen = self.heads(id, name).await?;
             seen |= self.strays(id, name).await?;
-            self.unfounded(id, name, seen).await?;
+            folds::unfounded(self, id, name, seen).await?;
             self.lost_decisions(id, name).await?;
-            self.replies(id, name).await?;
+            replies::verify(self, id, name).await?;
             self.tree(id, name).await?;
         }
         Ok(())
@@ -305,7 +305,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
                     self.profiles.see(evidence, (row.id.0, entry.seq));
                 }
                 walk.follow(entry, &mut self.tally, &mut problems).await;
-                self.told(name, stream, &mut problems);
+                self.report(name, stream, &mut problems);
                 next = entries.try_next().await?;
             }
             let of_it = |task: &&TaskRow| task.instance == row.id;
@@ -314,12 +314,12 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
             let rows = ((row, &tasks[..]), Some(&parts));
             walk.end(rows, self.seals, &mut self.tally, &mut problems)
                 .await;
-            self.told(name, stream, &mut problems);
+            self.report(name, stream, &mut problems);
         }
         Ok(())
     }
 
-    fn told(&mut self, tenant: &str, stream: Stream, problems: &mut Vec<Problem>) {
+    fn report(&mut self, tenant: &str, stream: Stream, problems: &mut Vec<Problem>) {
         for problem in problems.drain(..) {
             self.finding(tenant, stream.kind.name(), stream.id, problem);
         }

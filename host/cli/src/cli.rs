@@ -8,7 +8,6 @@ mod answer;
 mod approval;
 mod argument;
 mod audit;
-mod beside;
 mod calendar;
 mod client;
 mod connection;
@@ -16,6 +15,7 @@ mod dead_letter;
 mod definition;
 mod demo;
 mod dev;
+mod dev_settings;
 mod digits;
 mod directory;
 mod doctor;
@@ -116,12 +116,12 @@ enum Command {
     /// Your notifications
     #[command(subcommand)]
     Notification(notification::NotificationCommand),
-    /// Entities: all that happened about one of them
+    /// Entities: their history over all instances
     #[command(subcommand)]
     Entity(entity::EntityCommand),
     /// A token by which a page of a product shows one instance to a person
     EmbedToken(embed_token::EmbedTokenArgs),
-    /// Who you are for the server, and what you may do
+    /// Your identity, roles and permissions
     Me(me::MeArgs),
     /// The browsers in which you are signed in
     #[command(subcommand)]
@@ -156,7 +156,7 @@ enum Command {
     /// Figures over time: what was decided, started and refused, and what waits
     #[command(subcommand)]
     Series(series::SeriesCommand),
-    /// Commands that were refused because the caller may not
+    /// Commands refused because the caller was not allowed to run them
     #[command(subcommand)]
     Refusal(refusal::RefusalCommand),
     /// Events that Kafka refused permanently
@@ -198,7 +198,7 @@ struct Environment {
 
 impl Environment {
     /// A copy that prints no hints.
-    fn in_silence(&self) -> Environment {
+    fn without_hints(&self) -> Environment {
         let output = Output {
             quiet: true,
             ..self.output

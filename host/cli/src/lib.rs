@@ -28,7 +28,7 @@
 //!
 //! [`wrkflw_server::http`] parses a request into a [`wrkflw_core::command::Command`]. [`wrkflw_engine::pipeline`] runs it in
 //! stages: queue, load, execute, group commit, answer. The execution ([`wrkflw_core::execution::Execution`]) calls flow logic,
-//! checks its answers and applies the events. [`wrkflw_store::Store::commit`] is one statement that applies everything or
+//! checks its answers and applies the events. [`wrkflw_store::commit::commit`] is one statement that applies everything or
 //! nothing. A dry run takes the same stages and stops before the commit. The list of possible actions loads the instance once and
 //! executes each command on it. `docs/architecture.md` shows this on one page, `docs/glossary.md` explains the words.
 //!

@@ -70,10 +70,10 @@ pub(crate) struct FieldTrouble {
 
 impl FieldTrouble {
     pub(crate) fn in_words(self, w: Words) -> FieldTrouble {
-        let id = format!("misfit-{}", self.code);
+        let id = format!("violation-{}", self.code);
         match self.expected.as_ref().filter(|_| w.has(&id)) {
             Some(expected) => FieldTrouble {
-                detail: w.with(&id, "value", &shown(w, &self.code, expected)),
+                detail: w.with(&id, "value", &expected_text(w, &self.code, expected)),
                 ..self
             },
             None => self,
@@ -91,11 +91,12 @@ impl FieldTrouble {
 }
 
 /// The expected value of a schema, as the reader writes it.
-fn shown(w: Words, code: &str, expected: &Value) -> String {
+fn expected_text(w: Words, code: &str, expected: &Value) -> String {
     match expected {
         Value::Array(values) => {
-            let values_shown = values.iter().take(VALUES_SHOWN);
-            let mut texts: Vec<_> = values_shown.map(|one| shown(w, code, one)).collect();
+            let texts = values.iter().take(VALUES_SHOWN);
+            let texts = texts.map(|value| expected_text(w, code, value));
+            let mut texts: Vec<_> = texts.collect();
             if values.len() > VALUES_SHOWN {
                 texts.push("…".to_owned());
             }
@@ -127,10 +128,10 @@ impl Trouble {
 
     /// The problem in one sentence. It names the fields, for places without a form.
     pub(crate) fn in_a_sentence(self, w: Words) -> String {
-        let told = self.in_words(w);
-        let fields: Vec<_> = told.errors.iter().map(|error| error.named(w)).collect();
+        let trouble = self.in_words(w);
+        let fields: Vec<_> = trouble.errors.iter().map(|error| error.named(w)).collect();
         if fields.is_empty() {
-            told.detail
+            trouble.detail
         } else {
             fields.join(" ")
         }
@@ -165,7 +166,7 @@ fn in_words(w: Words, code: &str, reason: Option<&str>, detail: &str) -> String 
 }
 
 /// The same for a problem before anybody is signed in.
-pub(crate) fn said(w: Words, problem: &Problem) -> String {
+pub(crate) fn problem_text(w: Words, problem: &Problem) -> String {
     in_words(w, &problem.code, problem.reason.as_deref(), &problem.detail)
 }
 

@@ -181,7 +181,10 @@ fn parsed(text: &str) -> Node {
 }
 
 /// Adds the API's errors about single members to their fields. Returns the other errors.
-pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
+pub(crate) fn attach_errors<'a>(
+    fields: &mut [Field],
+    trouble: &'a Trouble,
+) -> Vec<&'a FieldTrouble> {
     let mut rest = Vec::new();
     for error in &trouble.errors {
         let concerns = |field: &&mut Field| {
@@ -342,7 +345,7 @@ mod tests {
             errors: vec![error("too small"), error("odd"), error("too small")],
             ..Trouble::default()
         };
-        assert!(blame(&mut fields, &trouble).is_empty());
+        assert!(attach_errors(&mut fields, &trouble).is_empty());
         let errors: Vec<_> = fields.iter().map(|field| field.error.as_str()).collect();
         assert_eq!(errors, ["too small · odd", ""]);
     }

@@ -46,7 +46,7 @@ pub(crate) struct Form {
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
     pub(crate) key: String,
-    /// The digests of the preview by [`seen`], to find out whether the form was changed since.
+    /// The digests of the preview by [`preview_digests`], to find out whether the form was changed since.
     pub(crate) seen: String,
     pub(crate) preview: Option<Preview>,
     pub(crate) refusal: Option<Refusal>,
@@ -132,7 +132,7 @@ impl Form {
 
     /// The form with the key of its last submission, if there was one. A confirmed action may have been done although its answer was lost.
     /// Then a repetition with this key does nothing again.
-    pub(crate) fn again(self, filled: &Fields) -> Form {
+    pub(crate) fn with_key_of(self, filled: &Fields) -> Form {
         match key(filled) {
             Some(key) => Form {
                 key: key.to_owned(),
@@ -150,7 +150,7 @@ impl Form {
         if trouble.code == "idempotency_key_reused" {
             self.key = clock::new_id().to_string();
         }
-        let rest = self.blame(trouble);
+        let rest = self.attach_errors(trouble);
         let refusal = Refusal::of(trouble, names, visitor).await;
         self.refusal = Some(if rest.len() < trouble.errors.len() {
             let detail = to_mend(&rest, visitor.w);
@@ -161,21 +161,21 @@ impl Form {
     }
 
     /// Attaches the API's errors about single members to their fields. Returns the other errors.
-    fn blame<'a>(&mut self, trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
-        let mut rest = fields::blame(&mut self.fields, trouble);
+    fn attach_errors<'a>(&mut self, trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
+        let mut rest = fields::attach_errors(&mut self.fields, trouble);
         rest.retain(|error| {
-            let said = if error.pointer == "/comment" && self.comment != "none" {
+            let messages = if error.pointer == "/comment" && self.comment != "none" {
                 Some(&mut self.comment_error)
             } else {
                 let place = error.pointer.strip_prefix("/mentions/");
                 let place = place.and_then(|place| place.parse::<usize>().ok());
                 let mention = place.and_then(|place| self.mentions.get_mut(place));
-                mention.map(|(_, said)| said)
+                mention.map(|(_, messages)| messages)
             };
-            let Some(said) = said else {
+            let Some(messages) = messages else {
                 return true;
             };
-            fields::add(said, &error.detail);
+            fields::add(messages, &error.detail);
             false
         });
         rest
@@ -187,7 +187,7 @@ impl Form {
             effects,
             ..Preview::default()
         };
-        self.seen = seen(body, &preview.said());
+        self.seen = preview_digests(body, &preview.content());
         self.preview = Some(preview);
     }
 
@@ -197,7 +197,7 @@ impl Form {
             is_unchanged: done.result == "unchanged",
             ..preview
         };
-        self.seen = seen(body, &preview.said());
+        self.seen = preview_digests(body, &preview.content());
         self.preview = Some(preview);
     }
 }
@@ -205,8 +205,8 @@ impl Form {
 /// The message above a form with errors in some fields, together with the errors of no field.
 fn to_mend(rest: &[&FieldTrouble], w: Words) -> String {
     let rest = rest.iter().map(|error| error.named(w));
-    let said = std::iter::once(w.t("form-mend").into_owned()).chain(rest);
-    said.collect::<Vec<_>>().join(" ")
+    let messages = std::iter::once(w.t("form-mend").into_owned()).chain(rest);
+    messages.collect::<Vec<_>>().join(" ")
 }
 
 impl Refusal {
@@ -289,8 +289,8 @@ impl Preview {
         }
     }
 
-    /// All that it says.
-    fn said(&self) -> Value {
+    /// All that it shows.
+    fn content(&self) -> Value {
         let effects = self.effects.iter();
         let effects: Vec<_> = effects.map(|one| (&one.address, &one.name)).collect();
         json!([effects, self.end, self.states, self.is_unchanged])
@@ -305,7 +305,7 @@ async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
 }
 
 /// The digests of a preview, which its form carries: of the body, and of the effects with the body but for its comment.
-pub(crate) fn seen(body: &impl Display, effects: &Value) -> String {
+pub(crate) fn preview_digests(body: &impl Display, effects: &Value) -> String {
     let mut rest = body.to_string();
     if let Ok(Node::Object(mut members)) = Node::parse(&rest) {
         members.remove("comment");
@@ -359,20 +359,20 @@ mod tests {
         let body = json!({ "outcome": "YES", "comment": "Fine" });
         let other = json!({ "outcome": "YES", "comment": "Never" });
         let (ends, goes_on) = (json!(["ends"]), json!(["goes on"]));
-        let form = sent("confirm", seen(&body, &ends));
+        let form = sent("confirm", preview_digests(&body, &ends));
         assert!(is_confirmed(&form, &body));
         assert!(!is_confirmed(&form, &other));
-        assert!(has_same_effects(&form, &seen(&other, &ends)));
-        assert!(!has_same_effects(&form, &seen(&other, &goes_on)));
+        assert!(has_same_effects(&form, &preview_digests(&other, &ends)));
+        assert!(!has_same_effects(&form, &preview_digests(&other, &goes_on)));
         let no = json!({ "outcome": "NO", "comment": "Fine" });
         assert!(!is_confirmed(&form, &no));
-        assert!(!has_same_effects(&form, &seen(&no, &ends)));
+        assert!(!has_same_effects(&form, &preview_digests(&no, &ends)));
         for unseen in [
             sent("confirm", String::new()),
-            sent("preview", seen(&body, &ends)),
+            sent("preview", preview_digests(&body, &ends)),
         ] {
             assert!(!is_confirmed(&unseen, &body));
-            assert!(!has_same_effects(&unseen, &seen(&body, &ends)));
+            assert!(!has_same_effects(&unseen, &preview_digests(&body, &ends)));
         }
         assert!(!has_same_effects(&sent("confirm", String::new()), ""));
     }
@@ -433,7 +433,7 @@ mod tests {
             ],
             ..Trouble::default()
         };
-        let rest = form.blame(&trouble);
+        let rest = form.attach_errors(&trouble);
         let w = Words::named("en").expect("English");
         assert_eq!(
             to_mend(&rest, w),
@@ -444,6 +444,6 @@ mod tests {
         assert_eq!(form.comment_error, "too long");
         assert_eq!(form.mentions[0].1, "unknown");
         let mut without = Form::new(String::new(), String::new(), String::new());
-        assert_eq!(without.blame(&trouble).len(), trouble.errors.len());
+        assert_eq!(without.attach_errors(&trouble).len(), trouble.errors.len());
     }
 }

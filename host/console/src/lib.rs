@@ -40,12 +40,11 @@ mod zone;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;

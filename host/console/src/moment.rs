@@ -38,7 +38,7 @@ impl Moment {
         Moment {
             at: at.to_string(),
             relative: relative(at, away, w),
-            absolute: zone::told(at, w.zone(), "%Y-%m-%d %H:%M %Z"),
+            absolute: zone::formatted(at, w.zone(), "%Y-%m-%d %H:%M %Z"),
             passed: away.is_negative(),
             soon: away.as_secs().abs() < DAY,
         }
@@ -55,7 +55,7 @@ fn relative(at: Timestamp, away: SignedDuration, w: Words) -> String {
         _ => ("days", size / DAY),
     };
     if unit == "days" && count > RELATIVE_DAYS_MAX {
-        return zone::told(at, w.zone(), "%Y-%m-%d");
+        return zone::formatted(at, w.zone(), "%Y-%m-%d");
     }
     let way = if ahead { "in" } else { "ago" };
     w.n(&format!("moment-{way}-{unit}"), count)

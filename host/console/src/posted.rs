@@ -11,10 +11,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use wrkflw_server::http::admission::overloaded;
 
-use crate::Console;
 use crate::language::Words;
-use crate::pages;
 use crate::session::{Halt, Visitor, next_page};
+use crate::{Console, pages};
 
 /// The largest form: a comment and an input, encoded.
 const FORM_BYTES_MAX: usize = 256 * 1024;

@@ -159,16 +159,17 @@ impl Provider {
     }
 
     /// The address to which the provider redirects browsers after a sign-in.
-    pub(crate) fn back(&self) -> String {
-        self.own("/sign-in/return")
+    pub(crate) fn return_url(&self) -> String {
+        self.url_of("/sign-in/return")
     }
 
     /// The address to which it redirects them after a sign-out.
-    pub(crate) fn out(&self) -> String {
-        self.own("/sign-in")
+    pub(crate) fn signed_out_url(&self) -> String {
+        self.url_of("/sign-in")
     }
 
-    fn own(&self, path: &str) -> String {
+    /// The address of a page of this console.
+    fn url_of(&self, path: &str) -> String {
         let base = self.settings.public_url.trim_end_matches('/');
         format!("{base}{ROOT}{path}")
     }
@@ -188,10 +189,10 @@ impl Provider {
                 "nobody can sign in at the identity provider"
             );
         }
-        let kept = if metadata.is_ok() { KNOWN } else { PAUSE };
+        let lifetime = if metadata.is_ok() { KNOWN } else { PAUSE };
         *cached = Some(CachedMetadata {
             metadata: metadata.clone(),
-            until: later(self.clock.now(), kept),
+            until: later(self.clock.now(), lifetime),
         });
         metadata
     }
@@ -226,7 +227,7 @@ impl Provider {
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.settings.client_id)
-            .append_pair("redirect_uri", &self.back())
+            .append_pair("redirect_uri", &self.return_url())
             .append_pair("scope", &self.settings.scopes)
             .append_pair("state", state)
             .append_pair("nonce", nonce)
@@ -236,7 +237,7 @@ impl Provider {
     }
 
     /// Whether a response names this provider as its sender, if it names one (RFC 9207).
-    pub(crate) fn sent(&self, issuer: &str) -> bool {
+    pub(crate) fn is_issuer(&self, issuer: &str) -> bool {
         issuer.is_empty() || issuer == self.settings.issuer
     }
 
@@ -275,11 +276,11 @@ impl Provider {
         verifier: &str,
     ) -> Result<Request<Vec<u8>>, Failure> {
         let settings = &self.settings;
-        let back = self.back();
+        let return_url = self.return_url();
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "authorization_code")
             .append_pair("code", code)
-            .append_pair("redirect_uri", &back)
+            .append_pair("redirect_uri", &return_url)
             .append_pair("code_verifier", verifier);
         let mut request = Request::post(&metadata.token_endpoint)
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")

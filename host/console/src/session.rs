@@ -28,8 +28,7 @@ use wrkflw_server::http::extract::Vouched;
 use crate::api::{Api, Trouble, with_query};
 use crate::language::Words;
 use crate::list::{Paged, page_with_rows};
-use crate::pages;
-use crate::{Console, ROOT};
+use crate::{Console, ROOT, pages};
 
 const COOKIE: &str = "__Host-wrkflw-session";
 /// Secrets have this many bytes.
@@ -227,7 +226,12 @@ async fn find(console: &Console, headers: &HeaderMap) -> Result<Option<(Session,
     let Some((tenant, secret)) = cookie(headers, COOKIE).as_deref().and_then(parse) else {
         return Ok(None);
     };
-    let found = console.app.engine.session(TenantId(tenant), &secret).await;
+    let found = console
+        .app
+        .engine
+        .sessions()
+        .get(TenantId(tenant), &secret)
+        .await;
     let found = found.map_err(|error| {
         tracing::error!(%error, "a session could not be read");
         Halt::from(StatusCode::SERVICE_UNAVAILABLE.into_response())
@@ -239,7 +243,7 @@ impl FromRequestParts<Console> for Visitor {
     type Rejection = Halt;
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Visitor, Halt> {
-        let here = here(parts);
+        let here = return_page(parts);
         let partial = parts.headers.contains_key("hx-request");
         let Some((session, secret)) = find(console, &parts.headers).await? else {
             return Err(sign_in(parts, &here, partial).into());
@@ -250,7 +254,7 @@ impl FromRequestParts<Console> for Visitor {
 }
 
 /// The page to return to. The addresses of most forms have no GET, so it is the page that sent the form.
-fn here(parts: &Parts) -> String {
+fn return_page(parts: &Parts) -> String {
     if parts.method == Method::GET {
         let here = parts.uri.path_and_query();
         return here.map_or(ROOT, |here| here.as_str()).to_owned();
@@ -303,7 +307,8 @@ pub(crate) async fn begin(
     let begun = console
         .app
         .engine
-        .begin_session(who, client, until, provider);
+        .sessions()
+        .begin(who, client, until, provider);
     match begun.await {
         Ok(secret) => {
             let value = format!("{}.{}", who.tenant.0, BASE64.encode(secret));
@@ -320,7 +325,7 @@ pub(crate) async fn begin(
 /// Ends the session of a request, if it has one. Returns the ID token by which it began at the identity provider.
 pub(crate) async fn end(console: &Console, headers: &HeaderMap) -> Option<String> {
     let (session, _) = find(console, headers).await.ok()??;
-    let ended = console.app.engine.end_session(&session.who, session.id);
+    let ended = console.app.engine.sessions().end(&session.who, session.id);
     ended.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "a session could not be ended");
         None
@@ -329,7 +334,7 @@ pub(crate) async fn end(console: &Console, headers: &HeaderMap) -> Option<String
 
 /// Whether a session still runs. If the host cannot read that, the session counts as ended.
 pub(crate) async fn goes_on(console: &Console, session: &Session) -> bool {
-    let known = console.app.engine.sessions(&session.who).await;
+    let known = console.app.engine.sessions().list(&session.who).await;
     known.is_ok_and(|all| all.iter().any(|one| one.id == session.id))
 }
 
@@ -430,7 +435,7 @@ mod tests {
         let came = |method: &str, referer: &str| {
             let request = axum::http::Request::builder().method(method).uri(page);
             let request = request.header(header::REFERER, referer).body(());
-            here(&request.expect("a request").into_parts().0)
+            return_page(&request.expect("a request").into_parts().0)
         };
         assert_eq!(came("GET", "https://flows.example/console/me"), page);
         for (referer, back) in [

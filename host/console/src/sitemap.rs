@@ -164,7 +164,7 @@ pub(crate) fn navigation(reader: &Reader) -> impl Iterator<Item = &'static Sitem
 }
 
 /// The pages that this reader may open and whose names have all of these words.
-pub(crate) fn named(words: &str, reader: &Reader, w: Words) -> Vec<&'static SitemapEntry> {
+pub(crate) fn matching(words: &str, reader: &Reader, w: Words) -> Vec<&'static SitemapEntry> {
     let all = MAIN.iter().chain(&FURTHER);
     let open = all.filter(|entry| entry.is_open_to(reader));
     open.filter(|entry| has(&format!("{} {}", entry.within(w), w.t(entry.text)), words))
@@ -194,7 +194,7 @@ mod tests {
 
     fn found(words: &str, permissions: &[&str], language: &str) -> Vec<&'static str> {
         let w = Words::named(language).expect("a language");
-        let found = named(words, &reader(permissions), w);
+        let found = matching(words, &reader(permissions), w);
         found.into_iter().map(|entry| entry.address).collect()
     }
 

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use wrkflw_core::ids::Digest;
 use wrkflw_server::http::problem::{CODES, Problem};
 
-use crate::api::{FieldTrouble, said};
+use crate::api::{FieldTrouble, problem_text};
 use crate::language::{SOURCES, Words};
 
 fn folder(name: &str) -> Vec<(String, String)> {
@@ -146,8 +146,12 @@ fn templates_have_no_text_of_their_own() {
         assert_eq!(bare(&text), Vec::<String>::new(), "{path}");
         for attribute in ["aria-label=\"", "title=\"", "placeholder=\"", "alt=\""] {
             for value in text.split(attribute).skip(1) {
-                let said = value.starts_with("{{") || value.starts_with('"');
-                assert!(said, "{path}: {attribute}{}", &value[..value.len().min(30)]);
+                let is_text = value.starts_with("{{") || value.starts_with('"');
+                assert!(
+                    is_text,
+                    "{path}: {attribute}{}",
+                    &value[..value.len().min(30)]
+                );
             }
         }
     }
@@ -250,24 +254,24 @@ fn each_violation_of_a_schema_is_said_in_every_language_with_what_is_expected() 
     };
     let english: BTreeSet<_> = texts(SOURCES[0].2);
     for code in wrkflw_core::schema::CODES {
-        let id = format!("misfit-{code}");
+        let id = format!("violation-{code}");
         let text = english.iter().find(|(own, _)| *own == id);
         let (_, variables) = text.unwrap_or_else(|| panic!("{id} is missing"));
-        let mut told = BTreeSet::new();
+        let mut details = BTreeSet::new();
         for (language, ..) in SOURCES {
             let w = Words::named(language).expect("a language");
             let detail = error(code, json!(7)).in_words(w).detail;
             let has_value = detail.contains('7');
             assert_eq!(has_value, variables.contains("value"), "{id}: {detail}");
             assert!(
-                detail != "DETAIL" && told.insert(detail),
+                detail != "DETAIL" && details.insert(detail),
                 "{id} in {language}"
             );
         }
     }
     let known = english
         .iter()
-        .filter_map(|(id, _)| id.strip_prefix("misfit-"));
+        .filter_map(|(id, _)| id.strip_prefix("violation-"));
     let known: Vec<_> = known.collect();
     assert_eq!(known.len(), wrkflw_core::schema::CODES.len(), "{known:?}");
     // What flows say stays as it is, also with a code of a schema.
@@ -315,7 +319,7 @@ fn a_problem_is_said_in_the_language_of_the_reader_and_loses_no_detail() {
     let problem = |code: &str, reason: Option<&str>| {
         let problem = Problem::new(code, "version 2 of leave is retired");
         let reason = reason.map(str::to_owned);
-        said(german, &Problem { reason, ..problem })
+        problem_text(german, &Problem { reason, ..problem })
     };
     let retired =
         "Eine zurückgezogene Version wird nicht mehr verwendet: version 2 of leave is retired";

@@ -66,7 +66,7 @@ pub(crate) fn moment(text: &str, zone: Option<Zone>) -> String {
 }
 
 /// A moment in this zone, by a format of `jiff`.
-pub(crate) fn told(at: Timestamp, zone: Option<Zone>, format: &str) -> String {
+pub(crate) fn formatted(at: Timestamp, zone: Option<Zone>, format: &str) -> String {
     at.to_zoned(of(zone)).strftime(format).to_string()
 }
 

@@ -91,8 +91,8 @@ impl DataHistory {
     fn replace(&mut self, pointers: Vec<String>, data: Node) -> Vec<DataChange> {
         let old = self.data.as_ref();
         let change = |pointer: String| DataChange {
-            before: old.and_then(|data| found(data, &pointer)),
-            after: found(&data, &pointer),
+            before: old.and_then(|data| value_at(data, &pointer)),
+            after: value_at(&data, &pointer),
             pointer,
         };
         let changes = pointers.into_iter().map(change);
@@ -143,7 +143,7 @@ fn unescaped(segment: &str) -> String {
 }
 
 /// The value at a pointer. Patches change only members of objects, so pointers lead only through objects.
-fn found(data: &Node, pointer: &str) -> Option<Json> {
+fn value_at(data: &Node, pointer: &str) -> Option<Json> {
     let mut value = data;
     for segment in pointer.split('/').skip(1) {
         let Node::Object(members) = value else {

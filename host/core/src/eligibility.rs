@@ -216,20 +216,21 @@ impl Directory {
             if line.len() > LINKS_MAX {
                 continue;
             }
-            let theirs = self.substitutions.get(line[line.len() - 1]);
-            for one in theirs.into_iter().flatten() {
+            let absences = self.substitutions.get(line[line.len() - 1]);
+            for absence in absences.into_iter().flatten() {
                 let Some(rest) = budget.checked_sub(1) else {
                     break;
                 };
                 *budget = rest;
-                let holds = one.definition.as_ref().is_none_or(|key| key == definition);
-                if holds && !line.contains(&one.substitute.as_str()) {
+                let only = absence.definition.as_ref();
+                let holds = only.is_none_or(|key| key == definition);
+                if holds && !line.contains(&absence.substitute.as_str()) {
                     let way = Way::Substitute {
                         of: line[0].to_owned(),
                         via: line[1..].iter().map(ToString::to_string).collect(),
                     };
                     let mut line = line.clone();
-                    line.push(&one.substitute);
+                    line.push(&absence.substitute);
                     claims.push(Claim { line, way });
                 }
             }
@@ -386,7 +387,7 @@ impl Eligibility {
         claims: &[Claim<'_>],
         budget: &mut usize,
     ) {
-        let (theirs, others): (Vec<_>, Vec<_>) =
+        let (own, others): (Vec<_>, Vec<_>) =
             claims.iter().partition(|claim| claim.actor() == owner.id);
         for claim in others {
             let taken = || Exclusion::Owned {
@@ -398,16 +399,15 @@ impl Eligibility {
             let mut represented = owner.represented.iter();
             claim.line.len() == 1 || represented.any(|person| person == claim.line[0])
         };
-        let theirs: Vec<_> = theirs.into_iter().filter(is_right).collect();
+        let own: Vec<_> = own.into_iter().filter(is_right).collect();
         let exclusions: Vec<_> = if owner.assigned {
             owner.exclusion(rules).into_iter().collect()
-        } else if theirs.iter().any(|claim| claim.exclusion(rules).is_none()) {
+        } else if own.iter().any(|claim| claim.exclusion(rules).is_none()) {
             Vec::new()
-        } else if theirs.is_empty() {
+        } else if own.is_empty() {
             vec![Exclusion::LostEligibility]
         } else {
-            theirs
-                .iter()
+            own.iter()
                 .filter_map(|claim| claim.exclusion(rules))
                 .collect()
         };

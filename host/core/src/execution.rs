@@ -4,8 +4,9 @@
 //! [`Execution::answer`] and [`Execution::found`] take the answer. A command, a dry run and a replay drive it the same way, until
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
-//! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of
-//! `transition`. `enter`, `assign`, `service` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
+//! Start reading at [`Execution::begin`]. The modules below have functions: one that changes the execution takes it, and a check takes only
+//! what it reads. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of `transition`. `enter`, `assign`,
+//! `service` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod allocation;
 mod assign;
@@ -222,7 +223,7 @@ impl<'a> Execution<'a> {
         context: Context<'a>,
         instance: Instance,
         revision: u32,
-        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+        ids: &'a mut Ids<'a>,
     ) -> Execution<'a> {
         Execution {
             context,
@@ -245,11 +246,12 @@ impl<'a> Execution<'a> {
         }
     }
 
+    /// Checks the rules of a command on an instance.
     fn resume(
         context: Context<'a>,
         instance: Instance,
         command: &Command,
-        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+        ids: &'a mut Ids<'a>,
     ) -> Result<Execution<'a>, ExecutionError> {
         let revision = instance.revision + 1;
         let mut execution = Execution::new(context, instance, revision, ids);
@@ -294,7 +296,9 @@ impl<'a> Execution<'a> {
             Command::Suspend { reason, .. } => operation::suspend(&mut execution, reason)?,
             Command::Resume { .. } => operation::end_suspension(&mut execution)?,
             Command::Migrate { states, .. } => migration::begin(&mut execution, states)?,
-            Command::Reassessment { .. } => fallback::check_all_staffing(&mut execution),
+            Command::Reassessment { .. } => {
+                fallback::queue_all_checks(&execution.instance, &mut execution.staffing_checks);
+            }
             Command::Deadline {
                 deadline, due_at, ..
             } => overdue::act(&mut execution, *deadline, *due_at),
@@ -306,8 +310,8 @@ impl<'a> Execution<'a> {
                 state,
                 ..
             } => {
-                let meant = (correlation.as_deref(), *state);
-                signal::receive(&mut execution, trigger, id, input, meant)?;
+                let correlation = correlation.as_deref();
+                signal::receive(&mut execution, trigger, id, input, correlation, *state)?;
             }
             Command::ChildEnded { child, .. } => wait::child_ended(&mut execution, *child, command),
             Command::ServiceAnswered { state, .. } | Command::ServiceFailed { state, .. } => {
@@ -334,7 +338,9 @@ impl<'a> Execution<'a> {
         let question = match &self.phase {
             Phase::Start(actor) => Question::Start(actor.clone()),
             Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
-            Phase::Enter(asked) => Question::Enter(asked.iter().map(PendingEntry::entry).collect()),
+            Phase::Enter(entries) => {
+                Question::Enter(entries.iter().map(PendingEntry::entry).collect())
+            }
             Phase::Lookup(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
@@ -344,15 +350,15 @@ impl<'a> Execution<'a> {
     /// Does the next step. False if nothing is left.
     fn settle(&mut self) -> Result<bool, ExecutionError> {
         let may_join = !self.instance.waiting.is_empty() || !self.ready_joins.is_empty();
-        if let Some((asked, work)) = self.works.pop_front() {
-            enter::begin_work(self, asked, work)?;
+        if let Some((entry, work)) = self.works.pop_front() {
+            enter::look_up_work(self, entry, work)?;
         } else if !self.entering.is_empty() {
             enter::begin_pending(self)?;
         } else if may_join && fork::begin_joins(self)? {
         } else if let Some(migration) = &mut self.migration
-            && let Some(asked) = migration.take_pending(&self.instance)
+            && let Some(entries) = migration.take_pending(&self.instance)
         {
-            self.phase = Phase::Enter(asked);
+            self.phase = Phase::Enter(entries);
         } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
             fallback::review(self, staffing_check);
         } else if !self.refuse_outgrown()? {
@@ -381,7 +387,7 @@ impl<'a> Execution<'a> {
     /// The instance as the pending question sees it.
     pub fn instance(&self) -> Cow<'_, Instance> {
         match &self.phase {
-            Phase::Enter(asked) => enter::with_entered(&self.instance, asked),
+            Phase::Enter(entries) => enter::with_entered(&self.instance, entries),
             _ => Cow::Borrowed(&self.instance),
         }
     }
@@ -409,23 +415,23 @@ impl<'a> Execution<'a> {
             (Phase::Transition(occurrence, moving), Answer::Transition(Ok(plan))) => {
                 plan::run(self, &occurrence, moving, plan)
             }
-            (Phase::Enter(asked), Answer::Enter(Ok(works))) => {
-                Ok(enter::take_answer(self, asked, works)?)
+            (Phase::Enter(entries), Answer::Enter(Ok(works))) => {
+                Ok(enter::take_answer(self, entries, works)?)
             }
             (Phase::Start(_), Answer::Start(Err(refusal))) => {
-                savepoint::refused(self, START, refusal)
+                savepoint::take_refusal(self, START, refusal)
             }
             (Phase::Transition(..), Answer::Transition(Err(refusal))) => {
-                savepoint::refused(self, plan::TRANSITION, refusal)
+                savepoint::take_refusal(self, plan::TRANSITION, refusal)
             }
-            (Phase::Enter(asked), Answer::Enter(Err(refusal))) => {
-                enter::work_refused(self, &asked, refusal)
+            (Phase::Enter(entries), Answer::Enter(Err(refusal))) => {
+                enter::work_refused(self, &entries, refusal)
             }
             _ => unreachable!("the driver answers the pending question"),
         }
     }
 
-    /// Takes the answer of the directory.
+    /// Takes the directory's answer to the pending question.
     pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
         let taken = assign::take_findings(self, findings);
         taken.or_else(|error| savepoint::undo_faulty(self, error))
@@ -471,7 +477,7 @@ impl<'a> Execution<'a> {
             actor: self.context.by(),
         };
         apply_to(&mut self.instance, &event, stamp).expect("an execution emits only legal events");
-        fallback::check_staffing_after(self, &event);
+        fallback::queue_check_after(&self.instance, &event, &mut self.staffing_checks);
         self.events.push(event);
     }
 }
@@ -480,6 +486,7 @@ fn declared<'g>(graph: &'g Graph, name: &str) -> &'g State {
     graph.state(name).expect("plans name declared states only")
 }
 
+/// The state instance of this id, which is active or waits.
 fn state_instance_of(instance: &Instance, id: StateId) -> &StateInstance {
     let mut here = instance.active.iter().chain(&instance.waiting);
     here.find(|state| state.id == id)

@@ -1,6 +1,6 @@
 //! An instance: one run of a definition version, with its state instances and their tasks.
 
-mod blind;
+pub mod blind;
 mod call;
 mod task;
 

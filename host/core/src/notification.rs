@@ -160,6 +160,7 @@ fn uuid(value: &Value) -> Option<Uuid> {
     value.as_str()?.parse().ok()
 }
 
+/// The kind of the notification of an event, and who gets it. None if nobody is notified.
 fn recipients(
     kind: &str,
     payload: &Value,
@@ -171,7 +172,7 @@ fn recipients(
             .map_or(std::slice::from_ref(values), Vec::as_slice);
         values.iter().filter_map(Recipient::of).collect()
     };
-    let told = match kind {
+    let (kind, recipients) = match kind {
         "TASK_CREATED" => match &payload["task"]["owner"] {
             Value::Null => (Kind::AssignmentCreated, all(&payload["task"]["candidates"])),
             owner => (Kind::AssignmentCreated, all(owner)),
@@ -188,12 +189,12 @@ fn recipients(
         "TASK_ESCALATED" => {
             let (from, to) = (all(&payload["from"]), all(&payload["to"]));
             // People who keep the work are not notified that others get it, too.
-            let told = if to.is_empty() {
+            let notified = if to.is_empty() {
                 from
             } else {
                 to.difference(&from).cloned().collect()
             };
-            (Kind::Escalation, told)
+            (Kind::Escalation, notified)
         }
         "FLOW_COMPLETED" | "FLOW_CANCELLED" | "FLOW_SUSPENDED" | "FLOW_RESUMED" => {
             let requesters = requesters.iter().cloned().map(Recipient::User);
@@ -202,7 +203,7 @@ fn recipients(
         "FLOW_COMMENTED" => (Kind::Mention, all(&payload["mentions"])),
         _ => return None,
     };
-    Some(told)
+    Some((kind, recipients))
 }
 
 /// The id for an event and recipient. It begins with the event's time, as all ids of the host do.

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 pub use self::directory::Directory;
-pub use self::time::{Due, PASSING_MAX, due};
+pub use self::time::{Due, PASSING_MAX, due, is_still_due, next_moment};
 pub use self::work::{Meant, Unworked};
 use super::actor::Actor;
 use super::answer::{Reason, Refusal};

@@ -207,7 +207,7 @@ impl UntypedCondition {
             read(kind, value, &bytes).ok_or_else(|| format!("{value:?} is not {}", expected(kind)))
         };
         let (operator, bounds) = match self.operator {
-            Operator::Exists => (presence(self.one()?)?, vec![]),
+            Operator::Exists => (presence(self.single()?)?, vec![]),
             Operator::In => {
                 let values = match &self.value {
                     Given::Text(list) => several(list)?,
@@ -219,7 +219,7 @@ impl UntypedCondition {
                 let bounds = values.iter().map(|value| bound(value));
                 (Operator::In, bounds.collect::<Result<_, _>>()?)
             }
-            other => (other, vec![bound(self.one()?)?]),
+            other => (other, vec![bound(self.single()?)?]),
         };
         Ok(Condition {
             attribute: self.attribute.clone(),
@@ -228,10 +228,9 @@ impl UntypedCondition {
             bounds,
         })
     }
-}
 
-impl UntypedCondition {
-    fn one(&self) -> Result<&str, String> {
+    /// The value of an operator that takes only one.
+    fn single(&self) -> Result<&str, String> {
         match &self.value {
             Given::Text(text) => Ok(text),
             Given::List(_) => Err(format!("{} takes one value", self.operator.name())),

@@ -1,20 +1,22 @@
-//! Lists the actions on an instance: whether the actor may do each now, and if not, why. Each answer is the result of
-//! an execution whose effect is not stored. Commands that do not fit the instance and its tasks as they are, such as the release
-//! of a task without owner, are not listed.
+//! Lists the actions on an instance: whether the actor may do each now, and if not, why. Each answer is the result of an execution
+//! whose effect is not stored. Commands that do not fit the instance and its tasks as they are, such as the release of a task
+//! without owner, are not listed. `inbox` lists the actions on the tasks of a list, by the host's rules alone.
 
 mod fitting;
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::fitting::{of_tasks, of_the_whole, signals};
+use self::fitting::{instance_commands, of_tasks, signals};
 use super::Engine;
-use super::definitions::need;
 use super::error::Error;
-use super::pipeline::executions::Directory;
-use super::pipeline::load::NO_INSTANCE;
+use super::permission::need;
+use super::pipeline::executions::{self, Directory};
+use super::pipeline::load::{self, NO_INSTANCE};
+use super::pipeline::start_conflict;
 use super::request::Identity;
 use super::restart::{has_ended, start_after};
+use super::visibility::missing;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::command::Command;
@@ -67,7 +69,9 @@ impl Action {
     /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let required = self.required.iter();
-        let required = required.map(|one| one.field.len() + one.code.len() + one.message.len());
+        let required = required.map(|violation| {
+            violation.field.len() + violation.code.len() + violation.message.len()
+        });
         let refusal = self.refusal.as_ref();
         ACTION_BYTES + required.sum::<usize>() + refusal.map_or(0, |refusal| refusal.message.len())
     }
@@ -105,18 +109,20 @@ impl<'a> LoadedCaller<'a> {
     }
 }
 
-impl Engine {
-    /// The actions that fit the instance as it is, allowed and refused.
-    pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
-        let loaded = {
-            let asked = LoadOptions::at(self.0.clock.now());
-            self.loaded(&who.caller(), id, asked).await?
-        };
-        let stored = loaded.found.ok_or_else(|| Error::NotFound {
-            what: "instance",
-            id: id.to_string(),
-        })?;
-        self.check_seen(who.tenant, &loaded.actor, &stored.instance)
+/// What a caller may do, on an instance and on the tasks of a list.
+#[derive(Clone, Copy)]
+pub struct Actions<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Actions<'_> {
+    /// The actions that fit the instance as it is, allowed and refused. Checks no permission to read it.
+    pub async fn on_instance(self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
+        let options = LoadOptions::at(self.engine.0.clock.now());
+        let loaded = load::loaded(self.engine, &who.caller(), id, options).await?;
+        let stored = loaded.found.ok_or_else(|| missing(id))?;
+        self.engine
+            .check_seen(who.tenant, &loaded.actor, &stored.instance)
             .await?;
         let revision = stored.instance.revision;
         let omitted = Shown::of(&stored.instance).omitted;
@@ -132,21 +138,20 @@ impl Engine {
     }
 
     /// All actions on this instance, which may differ from the stored one.
-    pub(super) async fn actions_on(
-        &self,
+    pub(super) async fn on_loaded(
+        self,
         who: &Identity,
         instance: &Instance,
     ) -> Result<Vec<Action>, Error> {
-        let asked = LoadOptions::at(self.0.clock.now());
-        let principal = who.caller();
-        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        let options = LoadOptions::at(self.engine.0.clock.now());
+        let loaded = load::loaded(self.engine, &who.caller(), NO_INSTANCE, options).await?;
         let known = LoadedCaller::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
         let explained = self.explain_all(who, known, instance);
         Ok(explained.await?.0)
     }
 
     async fn explain_all(
-        &self,
+        self,
         who: &Identity,
         LoadedCaller {
             actor,
@@ -155,8 +160,12 @@ impl Engine {
         }: LoadedCaller<'_>,
         instance: &Instance,
     ) -> Result<(Vec<Action>, usize), Error> {
-        let version = self.version(who.tenant, &instance.definition).await?;
-        let now = self.0.clock.now().max(instance.updated_at);
+        let version = self
+            .engine
+            .versions()
+            .get(who.tenant, &instance.definition)
+            .await?;
+        let now = self.engine.0.clock.now().max(instance.updated_at);
         let context = Context {
             version: &version,
             previous: None,
@@ -172,9 +181,9 @@ impl Engine {
         let mut actions = Vec::new();
         let mut commands = of_tasks(&version, instance, &actor.id);
         commands.extend(signals(&version, instance));
-        let (until, mut bytes) = (Instant::now() + self.0.timeout, 0);
+        let (until, mut bytes) = (Instant::now() + self.engine.0.timeout, 0);
         let (mut tried, mut untried) = (0, 0);
-        let whole = of_the_whole(instance).map(|command| (command, None));
+        let whole = instance_commands(instance).map(|command| (command, None));
         let of_parts = commands.len();
         for (number, (command, state)) in commands.into_iter().chain(whole).enumerate() {
             let is_full = tried >= ACTIONS_MAX || bytes > BYTES_MAX || Instant::now() >= until;
@@ -200,7 +209,7 @@ impl Engine {
 
     /// Explains a restart by a dry run of a start in the active version.
     async fn explain_restart(
-        &self,
+        self,
         who: &Identity,
         context: Context<'_>,
         instance: &Instance,
@@ -214,19 +223,18 @@ impl Engine {
     }
 
     async fn try_restart(
-        &self,
+        self,
         who: &Identity,
         context: Context<'_>,
         instance: &Instance,
         command: &Command,
     ) -> Result<(), Error> {
         let (tenant, key) = (who.tenant, &instance.definition.key);
-        let principal = who.caller();
-        let asked = LoadOptions {
+        let options = LoadOptions {
             definition: Some(key),
             ..LoadOptions::at(context.now)
         };
-        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        let loaded = load::loaded(self.engine, &who.caller(), NO_INSTANCE, options).await?;
         let active = loaded.definition.and_then(|found| found.active_version);
         let active = active.zip(loaded.content.as_deref());
         let (version, digests) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
@@ -237,7 +245,11 @@ impl Engine {
         if loaded.stopped.contains(&reference) {
             return Err(Error::stopped(reference));
         }
-        let version = self.version_of(tenant, &reference, Some(digests)).await?;
+        let version = self
+            .engine
+            .versions()
+            .with_content(tenant, &reference, Some(digests))
+            .await?;
         let context = Context {
             version: &version,
             ..context
@@ -252,11 +264,11 @@ impl Engine {
             sole: version.graph.sole_per_entity,
             ..Claim::of(instance)
         };
-        self.check_entity_is_free(who, &claim).await
+        start_conflict::check_entity_is_free(self.engine, who, &claim).await
     }
 
     async fn explain(
-        &self,
+        self,
         directory: Directory,
         context: Context<'_>,
         instance: &Instance,
@@ -274,16 +286,16 @@ impl Engine {
 
     /// Executes the command without effect, within the limits of the host.
     async fn try_once(
-        &self,
+        self,
         directory: Directory,
         context: Context<'_>,
         before: Option<&Instance>,
         command: &Command,
     ) -> Result<(), Error> {
-        let executing = self.execute_once(directory, context, before, command);
+        let executing = executions::execute_once(self.engine, directory, context, before, command);
         let after = executing.await?.outcome.instance;
         let is_host = context.actor.is_host();
-        Ok(self.0.budgets.check(before, &after, is_host)?)
+        Ok(self.engine.0.budgets.check(before, &after, is_host)?)
     }
 }
 
@@ -308,9 +320,9 @@ pub(super) fn explained(
     result: Result<(), Error>,
 ) -> Result<Action, Error> {
     let (required, refusal) = match result {
-        Ok(()) => (unsaid(command), None),
+        Ok(()) => (missing_fields(command), None),
         Err(Error::Rejected(Rejection::Invalid(mut violations))) => {
-            violations.extend(unsaid(command));
+            violations.extend(missing_fields(command));
             (violations, None)
         }
         Err(error @ (Error::Store(_) | Error::Unavailable(_) | Error::Busy)) => return Err(error),
@@ -347,7 +359,7 @@ fn verb(command: &Command) -> &'static str {
 }
 
 /// The required fields that a dry run does not check.
-fn unsaid(command: &Command) -> Vec<Violation> {
+fn missing_fields(command: &Command) -> Vec<Violation> {
     match command {
         Command::Cancel { .. } | Command::Suspend { .. } => {
             vec![required("/reason", "say why".into())]

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::actions::refusal;
+use super::pipeline::{load, reply};
 use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 use super::{Engine, Error};
 use wrkflw_core::audit::sha256;
@@ -24,7 +25,7 @@ use wrkflw_core::instance::{Instance, Status};
 use wrkflw_core::json::{Json, whole};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
-use wrkflw_store::bulk::{AliveFilter, Batch, ITEMS_MAX, Outcome};
+use wrkflw_store::bulk::{self, AliveFilter, Batch, ITEMS_MAX, Outcome};
 use wrkflw_store::load::LoadOptions;
 
 /// The permissions for changes of many instances.
@@ -116,8 +117,8 @@ impl Many {
     /// The current version of the instances, and the filter.
     fn about(&self) -> (VersionRef, &AliveFilter) {
         let (key, version, filter) = match self {
-            Many::Migrate(one) => (&one.definition, one.from_version, &one.filter),
-            Many::Cancel(one) => (&one.definition, one.version, &one.filter),
+            Many::Migrate(many) => (&many.definition, many.from_version, &many.filter),
+            Many::Cancel(many) => (&many.definition, many.version, &many.filter),
         };
         let key = key.clone();
         (VersionRef { key, version }, filter)
@@ -197,10 +198,16 @@ pub struct TrialResult {
     pub detail: Option<String>,
 }
 
-impl Engine {
+/// Bulk operations: migrations and cancellations of many instances.
+#[derive(Clone, Copy)]
+pub struct Bulk<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Bulk<'_> {
     /// Counts the instances that match the filter, and makes dry runs on some of them until the request's time is over. A busy
     /// instance counts as failed.
-    pub async fn try_many(&self, who: &Identity, many: &Many) -> Result<Trial, Error> {
+    pub async fn dry_run(self, who: &Identity, many: &Many) -> Result<Trial, Error> {
         self.check_many(who, many).await?;
         let (instances, more) = self.choose(who, many).await?;
         let mut trial = Trial {
@@ -213,12 +220,12 @@ impl Engine {
             failed: 0,
             sample: Vec::new(),
         };
-        let until = Instant::now() + self.0.timeout;
+        let until = Instant::now() + self.engine.0.timeout;
         for instance in instances.into_iter().take(TRIED_MAX) {
             if Instant::now() >= until {
                 break;
             }
-            let tried = self.one_of(who, many, InstanceId(instance), None).await;
+            let tried = self.run_on(InstanceId(instance), who, many, None).await;
             let outcome = match tried {
                 Err(error @ Error::Busy) => Outcome::Failed {
                     code: "busy".to_owned(),
@@ -250,17 +257,14 @@ impl Engine {
 
     /// The instances of the operation that the caller sees, read page by page until the request's time is over. Also whether there
     /// may be more, because one operation takes no more or the time was over.
-    async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
-        let until = Instant::now() + self.0.timeout;
+    async fn choose(self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
+        let until = Instant::now() + self.engine.0.timeout;
         let (current, filter) = many.about();
-        let viewer = self.viewer(who).await?;
+        let viewer = self.engine.viewer(who).await?;
         let (mut chosen, mut after) = (Vec::new(), filter.after);
         loop {
-            let (found, next) = self
-                .0
-                .store
-                .alive(&viewer, &current, filter, after, PAGE)
-                .await?;
+            let (found, next) =
+                bulk::alive(&self.engine.0.store, &viewer, &current, filter, after, PAGE).await?;
             chosen.extend(found);
             if chosen.len() > ITEMS_MAX {
                 chosen.truncate(ITEMS_MAX);
@@ -277,15 +281,15 @@ impl Engine {
     }
 
     /// Runs the command on one instance, if the operation still applies to it. Without a key it is a dry run. An error is transient.
-    async fn one_of(
-        &self,
+    async fn run_on(
+        self,
+        id: InstanceId,
         who: &Identity,
         many: &Many,
-        id: InstanceId,
         key: Option<&Idempotency>,
     ) -> Result<Outcome, Error> {
         for _ in 0..TRIES_MAX {
-            let stored = match self.read_for_command(who, id).await {
+            let stored = match load::read_for_command(self.engine, who, id).await {
                 Ok(stored) => stored,
                 // A migration may hide an instance from the requester.
                 Err(error @ Error::NotFound { .. }) => {
@@ -299,7 +303,7 @@ impl Engine {
                 let done = self.done_before(who, id, key).await?;
                 return Ok(done.unwrap_or(refused));
             }
-            let done = self.execute(Request {
+            let done = self.engine.execute(Request {
                 who,
                 command: many.command(instance),
                 if_match: Some(instance.revision),
@@ -330,7 +334,7 @@ impl Engine {
 
     /// The outcome stored under the item's key, if the command was committed and the host died before it recorded the outcome.
     async fn done_before(
-        &self,
+        self,
         who: &Identity,
         id: InstanceId,
         key: Option<&Idempotency>,
@@ -338,20 +342,22 @@ impl Engine {
         let Some(key) = key else {
             return Ok(None);
         };
-        let asked = LoadOptions {
+        let options = LoadOptions {
             key: Some(&key.key),
-            ..LoadOptions::at(self.0.clock.now())
+            ..LoadOptions::at(self.engine.0.clock.now())
         };
-        let loaded = self.loaded(&who.caller(), id, asked).await?;
-        let reply = loaded.reply.map(|reply| self.repeat(who, reply, key));
+        let loaded = load::loaded(self.engine, &who.caller(), id, options).await?;
+        let reply = loaded
+            .reply
+            .map(|reply| reply::repeat(&self.engine.0.seals, who, reply, key));
         Ok(reply.transpose()?.as_ref().map(done_at))
     }
 
     /// Runs an item of an operation.
-    pub(super) async fn item(&self, batch: &Batch, instance: InstanceId) -> Result<Outcome, Error> {
+    pub(super) async fn item(self, batch: &Batch, instance: InstanceId) -> Result<Outcome, Error> {
         let many = Many::of(batch)
             .map_err(|error| StoreError::inconsistent("bulk_operation", batch.operation, error))?;
-        let name = self.tenant_name(batch.tenant).await?;
+        let name = self.engine.tenant_name(batch.tenant).await?;
         let who = Identity {
             tenant: batch.tenant,
             tenant_name: name.to_string(),
@@ -364,7 +370,7 @@ impl Engine {
             fingerprint: sha256(key.as_bytes()),
             key,
         };
-        self.one_of(&who, &many, instance, Some(&key)).await
+        self.run_on(instance, &who, &many, Some(&key)).await
     }
 }
 
@@ -386,7 +392,7 @@ fn ended_by(error: Error) -> Result<Outcome, Error> {
     })
 }
 
-/// The stored reply.
+/// The stored reply to the command of an item.
 #[derive(Serialize, Deserialize)]
 struct RevisionReply {
     revision: u32,

@@ -1,7 +1,8 @@
 //! Adds, replaces and deletes the working calendars of a tenant. Deadlines that were computed before do not change.
 
-use super::Engine;
 use super::error::Error;
+use super::offload::Offload;
+use super::permission::{note, permit};
 use super::request::Identity;
 use super::validation::check_document;
 use wrkflw_core::answer::Violation;
@@ -10,31 +11,33 @@ use wrkflw_core::check::names::{NAME_RULE, is_name};
 use wrkflw_core::execution::effort;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
-use wrkflw_store::calendars::{CALENDARS_MAX, CalendarDeletion, CalendarPut};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_store::Store;
+use wrkflw_store::calendars::{self, CALENDARS_MAX, CalendarDeletion, CalendarPut};
 
 /// The permission that changes of calendars need.
 const WRITE: &str = "directory:write";
 
-impl Engine {
+/// The working calendars of a tenant, by their names.
+#[derive(Clone, Copy)]
+pub struct Calendars<'a> {
+    pub(super) store: &'a Store,
+    pub(super) clock: &'a Clock,
+    pub(super) offload: &'a Offload,
+}
+
+impl Calendars<'_> {
     /// Adds or replaces a calendar.
-    pub async fn put_calendar(
-        &self,
-        who: &Identity,
-        name: &str,
-        settings: &Json,
-    ) -> Result<(), Error> {
-        self.permit(who, WRITE).await?;
+    pub async fn put(self, who: &Identity, name: &str, settings: &Json) -> Result<(), Error> {
+        permit(self.store, who, WRITE).await?;
         if !is_name(name) {
             return Err(Error::malformed("/name", NAME_RULE));
         }
         check_document("", settings)?;
-        let calendar = self.read_calendar(who.tenant, settings).await?;
+        let calendar = self.parse(who.tenant, settings).await?;
         let settings = calendar.map_err(unfit)?.to_json();
-        let note = self.note(&who.subject);
-        let put = self
-            .0
-            .store
-            .put_calendar(who.tenant, name, &settings, &note);
+        let note = note(self.clock, &who.subject);
+        let put = calendars::put(self.store, who.tenant, name, &settings, &note);
         match put.await? {
             CalendarPut::Done => Ok(()),
             CalendarPut::TooMany => {
@@ -47,15 +50,10 @@ impl Engine {
 
     /// Deletes a calendar. Refused, unless forced, while a version uses it that is active or has running instances: entries into its
     /// states would fail.
-    pub async fn delete_calendar(
-        &self,
-        who: &Identity,
-        name: &str,
-        force: bool,
-    ) -> Result<(), Error> {
-        self.permit(who, WRITE).await?;
-        let note = self.note(&who.subject);
-        let deletion = self.0.store.delete_calendar(who.tenant, name, force, &note);
+    pub async fn delete(self, who: &Identity, name: &str, force: bool) -> Result<(), Error> {
+        permit(self.store, who, WRITE).await?;
+        let note = note(self.clock, &who.subject);
+        let deletion = calendars::delete(self.store, who.tenant, name, force, &note);
         match deletion.await? {
             CalendarDeletion::Done => Ok(()),
             CalendarDeletion::Missing => Err(Error::missing("calendar", name)),
@@ -64,14 +62,14 @@ impl Engine {
     }
 
     /// Parses the settings without delaying other tasks.
-    pub async fn read_calendar(
-        &self,
+    pub async fn parse(
+        self,
         tenant: TenantId,
         settings: &Json,
     ) -> Result<Result<Calendar, Vec<Violation>>, Error> {
         let effort = effort::calendar_of(settings);
         let read = || Calendar::parse(settings);
-        self.0.offload.in_place(tenant, effort, read).await
+        self.offload.in_place(tenant, effort, read).await
     }
 }
 

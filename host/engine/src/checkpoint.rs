@@ -18,7 +18,7 @@ use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::merkle::{self, Range};
 use wrkflw_runtime::clock::Clock;
-use wrkflw_store::checkpoints::{Last, NewLeaf, POSITIONS_MAX, Signer, Turn};
+use wrkflw_store::checkpoints::{self, Last, NewLeaf, POSITIONS_MAX, Signer, Turn};
 use wrkflw_store::{Store, StoreError};
 
 /// The pause between looks for new entries. An entry is in a checkpoint after two looks, unless an earlier transaction is still
@@ -125,7 +125,7 @@ impl Done {
 }
 
 impl Checkpointer {
-    /// The checkpointer of this engine's host. None if the keys can only verify.
+    /// The checkpointer of a host, on the store of its engine. None if the keys can only verify.
     pub fn new(engine: &Engine, keys: Arc<CheckpointKeys>) -> Option<Checkpointer> {
         Some(Checkpointer {
             store: engine.0.store.clone(),
@@ -161,7 +161,7 @@ impl Checkpointer {
     /// key and has known none so far: then all its keys may belong to another installation. It stores the other tenants' checkpoints
     /// first, so that no tenant waits for the key of another one.
     pub async fn look(&self) -> Result<Look, SignError> {
-        let mut signer = match self.store.turn_to_sign().await? {
+        let mut signer = match checkpoints::turn_to_sign(&self.store).await? {
             Turn::Idle => return Ok(Look::Idle),
             Turn::Theirs => return Ok(Look::Elsewhere),
             Turn::Ours(signer) => signer,

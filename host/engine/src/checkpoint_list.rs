@@ -1,13 +1,15 @@
-//! The checkpoints of the tenant's audit: what each covers, and whether its signature holds.
+//! The checkpoints of a tenant's audit: what each covers, and whether it is valid and continues the one before.
 
 use std::time::Duration;
 
-use super::Engine;
 use super::error::Error;
+use super::offload::Offload;
+use super::permission::permit;
 use super::request::Identity;
-use wrkflw_audit::keys::SignatureVerdict;
+use wrkflw_audit::keys::{CheckpointKeys, SignatureVerdict};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::merkle;
+use wrkflw_store::{Store, checkpoints};
 
 /// How long the verification of a signature may take.
 const SIGNATURE: Duration = Duration::from_micros(100);
@@ -16,7 +18,7 @@ const SIGNATURE: Duration = Duration::from_micros(100);
 #[derive(Debug, Clone)]
 pub struct ListedCheckpoint {
     pub checkpoint: Checkpoint,
-    /// The number of leaves that the checkpoint before covers; those from here on are new.
+    /// The number of leaves that the checkpoint before covers. Those from this number on are new.
     pub first_leaf: u64,
     pub status: CheckpointStatus,
 }
@@ -34,52 +36,64 @@ pub enum CheckpointStatus {
     OutOfOrder,
 }
 
-impl Engine {
+/// The checkpoints of a tenant's audit.
+#[derive(Clone, Copy)]
+pub struct Checkpoints<'a> {
+    pub(super) store: &'a Store,
+    pub(super) offload: &'a Offload,
+    pub(super) keys: &'a CheckpointKeys,
+}
+
+impl Checkpoints<'_> {
     /// The checkpoints before the number `before`, newest first, at most `limit`, and whether there are more.
-    pub async fn checkpoints(
-        &self,
+    pub async fn list(
+        self,
         who: &Identity,
         before: Option<u32>,
         limit: u32,
     ) -> Result<(Vec<ListedCheckpoint>, bool), Error> {
-        self.permit(who, "audit:read").await?;
+        permit(self.store, who, "audit:read").await?;
         let most = i64::from(limit) + 1;
-        // One more than asked for, to check whether the last one continues it.
-        let found = self.reader().checkpoints(who.tenant, before, most).await?;
+        // One more than the page has, to check whether the last one of the page continues it.
+        let found = checkpoints::list(self.store, who.tenant, before, most).await?;
         let list = || {
-            let listed = found.iter().take(limit as usize).enumerate();
-            let listed = listed.map(|(place, one)| self.listed(one, found.get(place + 1)));
-            listed.collect::<Vec<_>>()
+            let page = found.iter().take(limit as usize).enumerate();
+            let page = page.map(|(place, one)| listed(self.keys, one, found.get(place + 1)));
+            page.collect::<Vec<_>>()
         };
         let effort = SIGNATURE * u32::try_from(found.len()).unwrap_or(u32::MAX);
-        let listed = self.offload().in_place(who.tenant, effort, list).await?;
-        Ok((listed, found.len() > limit as usize))
+        let page = self.offload.in_place(who.tenant, effort, list).await?;
+        Ok((page, found.len() > limit as usize))
     }
+}
 
-    fn listed(&self, one: &Checkpoint, before: Option<&Checkpoint>) -> ListedCheckpoint {
-        let status = match self.0.checkpoint_keys.verdict(one) {
-            SignatureVerdict::UnknownKey => CheckpointStatus::UnknownKey,
-            SignatureVerdict::Invalid => CheckpointStatus::Invalid,
-            SignatureVerdict::Valid if continues(one, before) => CheckpointStatus::Valid,
-            SignatureVerdict::Valid => CheckpointStatus::OutOfOrder,
-        };
-        ListedCheckpoint {
-            checkpoint: one.clone(),
-            first_leaf: before.map_or(0, |before| before.size),
-            status,
-        }
+fn listed(
+    keys: &CheckpointKeys,
+    checkpoint: &Checkpoint,
+    before: Option<&Checkpoint>,
+) -> ListedCheckpoint {
+    let status = match keys.verdict(checkpoint) {
+        SignatureVerdict::UnknownKey => CheckpointStatus::UnknownKey,
+        SignatureVerdict::Invalid => CheckpointStatus::Invalid,
+        SignatureVerdict::Valid if continues(checkpoint, before) => CheckpointStatus::Valid,
+        SignatureVerdict::Valid => CheckpointStatus::OutOfOrder,
+    };
+    ListedCheckpoint {
+        checkpoint: checkpoint.clone(),
+        first_leaf: before.map_or(0, |before| before.size),
+        status,
     }
 }
 
 /// Whether a checkpoint continues the one before, or is the first.
-fn continues(one: &Checkpoint, before: Option<&Checkpoint>) -> bool {
+fn continues(checkpoint: &Checkpoint, before: Option<&Checkpoint>) -> bool {
     match before {
         Some(before) => {
-            one.number == before.number + 1
-                && one.size > before.size
-                && one.previous_root == before.root
+            checkpoint.number == before.number + 1
+                && checkpoint.size > before.size
+                && checkpoint.previous_root == before.root
         }
-        None => one.number == 1 && one.previous_root == merkle::empty(),
+        None => checkpoint.number == 1 && checkpoint.previous_root == merkle::empty(),
     }
 }
 

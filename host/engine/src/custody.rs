@@ -9,14 +9,14 @@ use uuid::Uuid;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
-use wrkflw_audit::seal::SealVerdict;
-use wrkflw_audit::seal::delegation::Delegation;
+use wrkflw_audit::seal::delegation::{self, Delegation};
+use wrkflw_audit::seal::{SealKeys, SealVerdict};
 use wrkflw_core::audit::{Head, Stream, StreamKind, sha256};
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId, hex};
 use wrkflw_core::instance::{Decision, Entity};
 use wrkflw_store::custody::{
-    CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow, SealRow,
+    self, CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow, SealRow,
 };
 
 /// One decision, delegation or return, as its audit entry records it.
@@ -97,105 +97,112 @@ struct Evidence {
     version: u32,
 }
 
-impl Engine {
-    /// Reads a page of decisions and delegations, oldest first. Returns the result of `told` for the page and the cursor of the next page.
+/// What auditors ask about instances: the chain of custody, and whether the audit of an instance is intact.
+#[derive(Clone, Copy)]
+pub struct Audit<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Audit<'_> {
+    /// Reads a page of decisions and delegations, oldest first. Returns what `render` makes of the page and the cursor of the next page.
+    /// Checks no permission.
     pub async fn custody<T: Send + 'static>(
-        &self,
+        self,
         who: &Identity,
         question: &CustodyQuestion,
-        told: impl FnOnce(Vec<CustodyRecord>, Option<CustodyCursor>) -> T + Send + 'static,
+        render: impl FnOnce(Vec<CustodyRecord>, Option<CustodyCursor>) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let CustodyPage { rows, more } = self.0.store.custody(who.tenant, question).await?;
-        let (engine, who, entity) = (self.clone(), who.clone(), question.entity.clone());
+        let CustodyPage { rows, more } =
+            custody::list(&self.engine.0.store, who.tenant, question).await?;
+        let (engine, who, entity) = (self.engine.clone(), who.clone(), question.entity.clone());
         // Each row has evidence, which may be as large as the facts that flow logic gets.
         let tenant = who.tenant;
-        let records = move || {
+        let rendered = move || {
             let next = rows.last().filter(|_| more).map(CustodyRow::cursor);
             let records = rows
                 .into_iter()
-                .map(|row| engine.record(&who, &entity, row));
-            told(records.collect(), next)
+                .map(|row| record(engine.seals(), &who, &entity, row));
+            render(records.collect(), next)
         };
-        self.offload().run(tenant, records).await
+        self.engine.offload().run(tenant, rendered).await
     }
+}
 
-    /// Makes the seal again for the content of the entry, and compares it.
-    fn seal_status(
-        &self,
-        who: &Identity,
-        instance: InstanceId,
-        seal: &SealRow,
-        told: Option<&CustodyFact>,
-    ) -> SealStatus {
-        let stored = (seal.key_id.as_str(), seal.version, seal.mac.as_slice());
-        let (seals, tenant) = (self.seals(), who.tenant_name.as_str());
-        let verdict = match told {
-            Some(CustodyFact::Decision(task, decision, _)) => {
-                seals.verdict(stored, tenant, (instance, *task), decision)
-            }
-            Some(CustodyFact::Delegation(delegation)) => {
-                seals.delegation_verdict(stored, tenant, instance, delegation)
-            }
-            None => return SealStatus::Invalid,
-        };
-        SealStatus::of(verdict)
-    }
-
-    fn record(&self, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {
-        let entry = &row.entry;
-        let told = told(entry);
-        let evidence = row
-            .evidence
-            .as_deref()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let (key, version) = match evidence {
-            Some(Evidence {
-                definition,
-                version,
-            }) => (definition, version),
-            None => (row.definition_key, row.definition_version),
-        };
-        let signature = row.seal.map(|seal| Signature {
-            status: self.seal_status(who, row.instance, &seal, told.as_ref()),
-            key_id: seal.key_id,
-            mac_version: seal.version,
-            mac: hex(&seal.mac),
-        });
-        let (decision, state, delegation) = match told {
-            Some(CustodyFact::Decision(_, decision, state)) => (Some(decision), Some(state), None),
-            Some(CustodyFact::Delegation(delegation)) => (None, None, Some(delegation)),
-            None => (None, None, None),
-        };
-        let (previous_owner, owner, reason) = match delegation {
-            Some(Delegation {
-                from, to, reason, ..
-            }) => (Some(from), Some(to), reason),
-            None => (None, None, None),
-        };
-        CustodyRecord {
-            instance_id: row.instance.0,
-            definition_key: key,
-            definition_version: version,
-            entity_type: entity.kind.clone(),
-            entity_id: entity.id.clone(),
-            initiator: row.initiator,
-            requesters: row.requesters,
-            task_id: entry.task_id,
-            action: CustodyAction::of(&entry.r#type),
-            state,
-            outcome: decision.as_ref().map(|decision| decision.outcome.clone()),
-            actor: entry.actor.clone(),
-            on_behalf_of: decision
-                .as_ref()
-                .and_then(|decision| decision.on_behalf_of.clone()),
-            comment: decision.and_then(|decision| decision.comment),
-            previous_owner,
-            owner,
-            reason,
-            occurred_at: entry.occurred_at,
-            signature,
-            entry: ChainLink::of(row.entry, who.tenant, row.instance),
+/// Makes the seal again for the content of the entry, and compares it.
+fn seal_status(
+    seals: &SealKeys,
+    tenant: &str,
+    instance: InstanceId,
+    seal: &SealRow,
+    fact: Option<&CustodyFact>,
+) -> SealStatus {
+    let stored = (seal.key_id.as_str(), seal.version, seal.mac.as_slice());
+    let verdict = match fact {
+        Some(CustodyFact::Decision(task, decision, _)) => {
+            seals.verdict(stored, tenant, (instance, *task), decision)
         }
+        Some(CustodyFact::Delegation(delegation)) => {
+            delegation::verdict(seals, stored, tenant, instance, delegation)
+        }
+        None => return SealStatus::Invalid,
+    };
+    SealStatus::of(verdict)
+}
+
+fn record(seals: &SealKeys, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {
+    let entry = &row.entry;
+    let fact = fact(entry);
+    let evidence = row
+        .evidence
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let (key, version) = match evidence {
+        Some(Evidence {
+            definition,
+            version,
+        }) => (definition, version),
+        None => (row.definition_key, row.definition_version),
+    };
+    let signature = row.seal.map(|seal| Signature {
+        status: seal_status(seals, &who.tenant_name, row.instance, &seal, fact.as_ref()),
+        key_id: seal.key_id,
+        mac_version: seal.version,
+        mac: hex(&seal.mac),
+    });
+    let (decision, state, delegation) = match fact {
+        Some(CustodyFact::Decision(_, decision, state)) => (Some(decision), Some(state), None),
+        Some(CustodyFact::Delegation(delegation)) => (None, None, Some(delegation)),
+        None => (None, None, None),
+    };
+    let (previous_owner, owner, reason) = match delegation {
+        Some(Delegation {
+            from, to, reason, ..
+        }) => (Some(from), Some(to), reason),
+        None => (None, None, None),
+    };
+    CustodyRecord {
+        instance_id: row.instance.0,
+        definition_key: key,
+        definition_version: version,
+        entity_type: entity.kind.clone(),
+        entity_id: entity.id.clone(),
+        initiator: row.initiator,
+        requesters: row.requesters,
+        task_id: entry.task_id,
+        action: CustodyAction::of(&entry.r#type),
+        state,
+        outcome: decision.as_ref().map(|decision| decision.outcome.clone()),
+        actor: entry.actor.clone(),
+        on_behalf_of: decision
+            .as_ref()
+            .and_then(|decision| decision.on_behalf_of.clone()),
+        comment: decision.and_then(|decision| decision.comment),
+        previous_owner,
+        owner,
+        reason,
+        occurred_at: entry.occurred_at,
+        signature,
+        entry: ChainLink::of(row.entry, who.tenant, row.instance),
     }
 }
 
@@ -280,13 +287,13 @@ impl ChainLink {
 }
 
 /// The content of an entry. None if it cannot be read, or is not about the task that it names.
-fn told(entry: &LinkRow) -> Option<CustodyFact> {
-    let told = content(entry)?;
-    let task = match &told {
+fn fact(entry: &LinkRow) -> Option<CustodyFact> {
+    let fact = content(entry)?;
+    let task = match &fact {
         CustodyFact::Decision(task, ..) => *task,
         CustodyFact::Delegation(delegation) => delegation.task,
     };
-    (entry.task_id == Some(task.0)).then_some(told)
+    (entry.task_id == Some(task.0)).then_some(fact)
 }
 
 fn content(entry: &LinkRow) -> Option<CustodyFact> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::error::Error;
-use super::past::{BYTES_MAX, ENTRIES_MAX};
+use super::past::{self, BYTES_MAX, ENTRIES_MAX};
 use super::request::Identity;
 use super::visibility::missing;
 use wrkflw_core::data_history::{DataChange, DataHistory};
@@ -55,20 +55,20 @@ impl DataStepAt {
         // Several decisions may have the same time: the time of a command is in whole milliseconds, and never before that
         // of the preceding one.
         let decisions = blind.tasks.iter().filter_map(Task::decision);
-        let mut made = decisions
-            .filter(|made| made.decided_at == self.at && self.actor.as_ref() == Some(&made.actor))
+        let mut decisions = decisions
+            .filter(|one| one.decided_at == self.at && self.actor.as_ref() == Some(&one.actor))
             .peekable();
-        if made.peek().is_none() || !made.all(|decision| decision.is_of(viewer)) {
+        if decisions.peek().is_none() || !decisions.all(|decision| decision.is_of(viewer)) {
             (self.actor, self.trigger) = (None, None);
         }
     }
 
     fn bytes(&self) -> usize {
-        let sides = |one: &DataChange| {
-            let values = one.before.iter().chain(&one.after);
-            one.pointer.len() + values.map(|value| value.as_str().len()).sum::<usize>()
+        let bytes = |change: &DataChange| {
+            let values = change.before.iter().chain(&change.after);
+            change.pointer.len() + values.map(|value| value.as_str().len()).sum::<usize>()
         };
-        self.changes.iter().map(sides).sum()
+        self.changes.iter().map(bytes).sum()
     }
 }
 
@@ -84,40 +84,44 @@ struct Fold {
     has_begun: bool,
 }
 
-impl Engine {
-    /// The steps behind the entry `after` that changed the data of an instance that the caller sees, at most `limit`. Every page
-    /// folds the instance from its start.
-    pub async fn data_changes(
-        &self,
-        who: &Identity,
-        id: InstanceId,
-        after: u64,
-        limit: usize,
-    ) -> Result<DataChanges, Error> {
-        let viewer = self.viewing(who, "instance:read").await?;
-        let take = move |fold: Fold, page| fold.take(id, page, after, limit);
-        let folded = self
-            .fold_entries(&viewer, id, Fold::default(), take)
-            .await?;
-        let Some(fold) = folded else {
-            let message = format!(
-                "the instance has more than {ENTRIES_MAX} audit entries besides comments, or {BYTES_MAX} bytes of them"
-            );
-            return Err(Rejection::invalid("/id", "too_long", message).into());
-        };
-        if !fold.has_begun {
-            return Err(missing(id));
-        }
-        let mut page = fold.page;
-        if !fold.blind.is_empty() {
-            // Read after the entries: a state that has ended by now is disclosed.
-            let instance = self.read(who, id).await?.instance;
-            for (place, state) in fold.blind {
-                page.steps[place].hide(&instance, state, &who.subject);
-            }
-        }
-        Ok(page)
+/// The steps behind the entry `after` that changed the data of an instance that the caller sees, at most `limit`. Every page
+/// folds the instance from its start.
+pub async fn data_changes(
+    engine: &Engine,
+    who: &Identity,
+    id: InstanceId,
+    after: u64,
+    limit: usize,
+) -> Result<DataChanges, Error> {
+    let viewer = engine.viewing(who, "instance:read").await?;
+    let take = move |fold: Fold, page| fold.take(id, page, after, limit);
+    let folded = past::fold_entries(
+        &engine.0.store,
+        &engine.0.offload,
+        &viewer,
+        id,
+        Fold::default(),
+        take,
+    )
+    .await?;
+    let Some(fold) = folded else {
+        let message = format!(
+            "the instance has more than {ENTRIES_MAX} audit entries besides comments, or {BYTES_MAX} bytes of them"
+        );
+        return Err(Rejection::invalid("/id", "too_long", message).into());
+    };
+    if !fold.has_begun {
+        return Err(missing(id));
     }
+    let mut page = fold.page;
+    if !fold.blind.is_empty() {
+        // Read after the entries: a state that has ended by now is disclosed.
+        let instance = engine.read(who, id).await?.instance;
+        for (place, state) in fold.blind {
+            page.steps[place].hide(&instance, state, &who.subject);
+        }
+    }
+    Ok(page)
 }
 
 impl Fold {

@@ -1,4 +1,4 @@
-//! Publishes, activates, retires, reinstates and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
+//! Publishes, activates, retires, reinstates and stops versions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,25 +7,27 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::error::Error;
-use super::names::UnknownName;
+use super::names::{UnknownName, unknown_names};
 use super::offload::Offload;
+use super::permission::{self, need, note};
 use super::request::Identity;
 use super::validation::{check_note, check_reason};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
 use wrkflw_core::graph::{Graph, NameUse};
-use wrkflw_core::ids::{CommandId, Digest, TenantId, VersionRef};
+use wrkflw_core::ids::{Digest, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_sandbox::{Admission, AdmitError, Pinned, Sandbox};
-use wrkflw_store::definitions::running::Running;
-use wrkflw_store::definitions::stops::STOPPED_MAX;
-use wrkflw_store::definitions::{NewVersion, StatusChange};
+use wrkflw_store::definitions::running::{self, Running};
+use wrkflw_store::definitions::stops::{self, STOPPED_MAX};
+use wrkflw_store::definitions::{self, NewVersion, StatusChange};
+use wrkflw_store::directory::tenants;
 use wrkflw_store::jobs::STOPPED_RETRY;
-use wrkflw_store::streams::Note;
+use wrkflw_store::{Store, StoreError};
 
 /// A published version. `created` is false if it was published before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,16 +117,22 @@ pub async fn check_component(
     }
 }
 
-impl Engine {
+/// The status of definition versions: published, active, retired, stopped.
+#[derive(Clone, Copy)]
+pub struct Definitions<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Definitions<'_> {
     /// Publishes a component with its config as the next version of the definition. `note` says why.
     pub async fn publish(
-        &self,
+        self,
         who: &Identity,
         key: &str,
         (bytes, config): (&[u8], &Json),
         note: Option<&str>,
     ) -> Result<Published, Error> {
-        self.permit(who, "definition:publish").await?;
+        self.engine.permit(who, "definition:publish").await?;
         note.map_or(Ok(()), check_note)?;
         if !names::is_name(key) {
             let message = format!(
@@ -138,8 +146,8 @@ impl Engine {
             )]));
         }
         let admission = check_component(
-            &self.0.sandbox,
-            (&self.0.offload, who.tenant),
+            &self.engine.0.sandbox,
+            (&self.engine.0.offload, who.tenant),
             bytes,
             config,
         )
@@ -156,12 +164,11 @@ impl Engine {
             note,
             definition_id: clock::new_id(),
         };
-        let numbered = self
-            .0
-            .store
-            .publish(who.tenant, &new, &self.note(&who.subject))
-            .await?;
-        let unknown = self.unknown_names(who.tenant, &admission.graph).await?;
+        let store = &self.engine.0.store;
+        let by = permission::note(&self.engine.0.clock, &who.subject);
+        let numbered = definitions::publish(store, who.tenant, &new, &by).await?;
+        let services = &self.engine.0.services;
+        let unknown = unknown_names(store, services, who.tenant, &admission.graph).await?;
         Ok(Published {
             key: key.to_owned(),
             version: numbered.version,
@@ -175,41 +182,39 @@ impl Engine {
     }
 
     /// The component of a published version.
-    pub async fn component(
-        &self,
-        who: &Identity,
-        reference: &VersionRef,
-    ) -> Result<Vec<u8>, Error> {
-        self.permit(who, "definition:publish").await?;
-        let found = self.0.store.definition_version(who.tenant, reference);
+    pub async fn component(self, who: &Identity, reference: &VersionRef) -> Result<Vec<u8>, Error> {
+        self.engine.permit(who, "definition:publish").await?;
+        let found = definitions::version(&self.engine.0.store, who.tenant, reference);
         let found = found.await?.ok_or_else(|| Error::no_version(reference))?;
-        Ok(self.0.store.component(found.digest).await?)
+        Ok(definitions::component(&self.engine.0.store, found.digest).await?)
     }
 
-    /// The version, and the names that it uses and the tenant does not have. Refuses who may not activate it.
+    /// The version, and the names that it uses and the tenant does not have. Refuses a caller who may not activate it.
     async fn activating(
-        &self,
+        self,
         who: &Identity,
         reference: &VersionRef,
     ) -> Result<(Arc<Version>, Vec<NameUse>), Error> {
-        let (actor, _) = self.0.store.actor(&who.caller()).await?;
+        let store = &self.engine.0.store;
+        let (actor, _) = tenants::actor(store, &who.caller()).await?;
         need(&actor, ACTIVATE)?;
-        let version = self.version(who.tenant, reference).await?;
+        let version = self.engine.versions().get(who.tenant, reference).await?;
         may_activate(&actor, &version.graph)?;
-        let unknown = self.unknown_names(who.tenant, &version.graph).await?;
+        let services = &self.engine.0.services;
+        let unknown = unknown_names(store, services, who.tenant, &version.graph).await?;
         Ok((version, unknown))
     }
 
     /// What the activation of a version affects, as far as the caller sees the instances. Nothing is changed. Refused as the
     /// activation is, but not for unknown names.
     pub async fn activation_effects(
-        &self,
+        self,
         who: &Identity,
         reference: &VersionRef,
     ) -> Result<ActivationEffects, Error> {
         let (version, unknown) = self.activating(who, reference).await?;
-        let (reader, key) = (self.reader(), &reference.key);
-        let target = self.0.store.target(who.tenant, reference).await?;
+        let (store, key) = (&self.engine.0.store, &reference.key);
+        let target = definitions::target(store, who.tenant, reference).await?;
         let target = target.ok_or_else(|| Error::no_version(reference))?;
         if target.retired {
             return Err(Error::Retired {
@@ -220,10 +225,10 @@ impl Engine {
         if target.stopped {
             return Err(Error::stopped(reference.clone()));
         }
-        let viewer = self.viewer(who).await?;
+        let viewer = self.engine.viewer(who).await?;
         Ok(ActivationEffects {
-            before: reader.active_version(who.tenant, key).await?,
-            running: reader.running(&viewer, key).await?,
+            before: running::active(store, who.tenant, key).await?,
+            running: running::running(store, &viewer, key).await?,
             unknown: UnknownName::in_config(unknown, version.config.json()),
         })
     }
@@ -231,7 +236,7 @@ impl Engine {
     /// Activates a version: new instances use it. It is refused if the version uses names that the tenant does not have, unless it
     /// is forced.
     pub async fn activate(
-        &self,
+        self,
         who: &Identity,
         reference: &VersionRef,
         force: bool,
@@ -240,14 +245,12 @@ impl Engine {
         if !unknown.is_empty() && !force {
             return Err(Error::UnknownNames(unknown));
         }
-        let note = self.note(&who.subject);
-        let store = &self.0.store;
-        let status = store
-            .activate(who.tenant, reference, &unknown, &note)
-            .await?;
+        let note = note(&self.engine.0.clock, &who.subject);
+        let store = &self.engine.0.store;
+        let status = definitions::activate(store, who.tenant, reference, &unknown, &note).await?;
         let changed = changed(reference, status)?;
         // A component that is compiled for longer is loaded after the answer.
-        let loading = self.warm(reference, version.component);
+        let loading = warm(store, &self.engine.0.sandbox, reference, version.component);
         let _ = tokio::time::timeout(ACTIVATION_LOAD_WAIT, loading).await;
         Ok(Activation {
             key: reference.key.clone(),
@@ -259,144 +262,106 @@ impl Engine {
 
     /// Loads the components of active versions one after another, so that the first calls after a start of the host do not wait for
     /// them. A component that cannot be loaded is left to its first call.
-    pub async fn warm_active(&self) {
-        match self.0.store.active_components(WARMED_MAX).await {
+    pub async fn warm_active(self) {
+        let (store, sandbox) = (&self.engine.0.store, &self.engine.0.sandbox);
+        match definitions::active_components(store, WARMED_MAX).await {
             Ok(found) => {
                 for (reference, digest) in found {
-                    self.warm(&reference, digest).await;
+                    warm(store, sandbox, &reference, digest).await;
                 }
             }
             Err(error) => tracing::warn!(%error, "active versions are loaded by their first calls"),
         }
     }
 
-    /// Loads the component of a version, so that its first call does not wait for it.
-    async fn warm(&self, reference: &VersionRef, digest: Digest) {
-        let pinned = Pinned {
-            reference: reference.clone(),
-            digest,
-        };
-        let loading = self
-            .0
-            .sandbox
-            .warm(&pinned, || self.0.store.component(digest));
-        if let Err(error) = loading.await {
-            tracing::warn!(%error, "a version could not be loaded before its first call");
-        }
-    }
-
     /// Retires a version: new instances no longer use it, and none is migrated to it.
-    pub async fn retire(
-        &self,
-        who: &Identity,
-        reference: &VersionRef,
-    ) -> Result<Retirement, Error> {
-        self.permit(who, "definition:retire").await?;
-        let note = self.note(&who.subject);
-        let status = self.0.store.retire(who.tenant, reference, &note).await?;
+    pub async fn retire(self, who: &Identity, reference: &VersionRef) -> Result<Retirement, Error> {
+        self.engine.permit(who, "definition:retire").await?;
+        let note = note(&self.engine.0.clock, &who.subject);
+        let status =
+            definitions::retire(&self.engine.0.store, who.tenant, reference, &note).await?;
         retirement(reference, status, true)
     }
 
     /// Reinstates a retired version. New instances use it once it is activated.
     pub async fn reinstate(
-        &self,
+        self,
         who: &Identity,
         reference: &VersionRef,
     ) -> Result<Retirement, Error> {
-        self.permit(who, "definition:retire").await?;
-        let note = self.note(&who.subject);
-        let status = self.0.store.reinstate(who.tenant, reference, &note).await?;
+        self.engine.permit(who, "definition:retire").await?;
+        let note = note(&self.engine.0.clock, &who.subject);
+        let status =
+            definitions::reinstate(&self.engine.0.store, who.tenant, reference, &note).await?;
         retirement(reference, status, false)
     }
 
     /// Stops a version until it is resumed: its jobs do not run, and its instances accept only cancellations, suspensions, comments
     /// and migrations to another version. Commands in progress are finished.
     pub async fn stop(
-        &self,
+        self,
         who: &Identity,
         reference: &VersionRef,
         reason: &str,
     ) -> Result<Stopping, Error> {
-        self.permit(who, "definition:retire").await?;
+        self.engine.permit(who, "definition:retire").await?;
         check_reason(reason)?;
-        let store = &self.0.store;
-        let note = self.note(&who.subject);
-        let status = store.stop_version(who.tenant, reference, reason, &note);
+        let store = &self.engine.0.store;
+        let note = note(&self.engine.0.clock, &who.subject);
+        let status = stops::stop(store, who.tenant, reference, reason, &note);
         let stopping = stopping(reference, status.await?, true)?;
-        let until = self.0.clock.now() + STOPPED_RETRY;
-        self.hold_jobs(who, reference, Some(until)).await?;
+        let until = self.engine.0.clock.now() + STOPPED_RETRY;
+        hold_jobs(store, who.tenant, reference, Some(until)).await?;
         Ok(stopping)
     }
 
     /// Resumes a stopped version. Its jobs that became due meanwhile run at once, unless they were attempted before: these run when
     /// their pause is over, and then those jobs of their instances that wait for them.
-    pub async fn resume(&self, who: &Identity, reference: &VersionRef) -> Result<Stopping, Error> {
-        self.permit(who, "definition:retire").await?;
-        let note = self.note(&who.subject);
-        let status = self.0.store.resume_version(who.tenant, reference, &note);
+    pub async fn resume(self, who: &Identity, reference: &VersionRef) -> Result<Stopping, Error> {
+        self.engine.permit(who, "definition:retire").await?;
+        let store = &self.engine.0.store;
+        let note = note(&self.engine.0.clock, &who.subject);
+        let status = stops::resume(store, who.tenant, reference, &note);
         let stopping = stopping(reference, status.await?, false)?;
-        self.hold_jobs(who, reference, None).await?;
-        self.0.post_commit.wake_workers();
+        hold_jobs(store, who.tenant, reference, None).await?;
+        self.engine.0.post_commit.wake_workers();
         Ok(stopping)
     }
+}
 
-    /// Postpones the jobs of a version, so that they do not delay others, or makes them due again. It may miss jobs: the host
-    /// may die, or a command may add one concurrently. A missed job of a stopped version is postponed when a worker claims it.
-    /// A missed job of a resumed version is due when its postponement ends.
-    async fn hold_jobs(
-        &self,
-        who: &Identity,
-        reference: &VersionRef,
-        until: Option<Timestamp>,
-    ) -> Result<(), Error> {
-        let (store, mut after) = (&self.0.store, None);
-        for _ in 0..HOLDS_MAX {
-            let held = store.hold_jobs(who.tenant, reference, until, after, HELD_TOGETHER);
-            after = held.await?;
-            if after.is_none() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a caller without the permission.
-    pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
-        self.permit_all(who, &[permission]).await
-    }
-
-    /// Refuses a caller without one of the permissions, which are read at once. It names the first that is missing.
-    pub async fn permit_all(
-        &self,
-        who: &Identity,
-        permissions: &[&'static str],
-    ) -> Result<(), Error> {
-        let (actor, _) = self.0.store.actor(&who.caller()).await?;
-        for &permission in permissions {
-            need(&actor, permission)?;
-        }
-        Ok(())
-    }
-
-    /// The actor and the time of a change, for the audit.
-    pub(super) fn note<'a>(&self, actor: &'a str) -> Note<'a> {
-        Note {
-            id: clock::new_id(),
-            command: CommandId(clock::new_id()),
-            actor,
-            at: self.0.clock.now(),
-            salt: clock::random(),
-        }
+/// Loads the component of a version, so that its first call does not wait for it.
+async fn warm(store: &Store, sandbox: &Sandbox, reference: &VersionRef, digest: Digest) {
+    let pinned = Pinned {
+        reference: reference.clone(),
+        digest,
+    };
+    let loading = sandbox.warm(&pinned, || definitions::component(store, digest));
+    if let Err(error) = loading.await {
+        tracing::warn!(%error, "a version could not be loaded before its first call");
     }
 }
 
-/// Refuses an actor without the permission.
-pub(super) fn need(actor: &Actor, permission: &'static str) -> Result<(), Error> {
-    let may = actor.may(permission).then_some(());
-    may.ok_or(Error::Permission(permission))
+/// Postpones the jobs of a version, so that they do not delay others, or makes them due again. It may miss jobs: the host may die,
+/// or a command may add one concurrently. A missed job of a stopped version is postponed when a worker claims it. A missed job of
+/// a resumed version is due when its postponement ends.
+async fn hold_jobs(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+    until: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let mut after = None;
+    for _ in 0..HOLDS_MAX {
+        let held = stops::hold_jobs(store, tenant, reference, until, after, HELD_TOGETHER);
+        after = held.await?;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(())
 }
 
-/// Refuses who may not activate a version with this graph: states of own work need an additional permission.
+/// Refuses an actor who may not activate a version with this graph: states of own work need an additional permission.
 pub(super) fn may_activate(actor: &Actor, graph: &Graph) -> Result<(), Error> {
     need(actor, ACTIVATE)?;
     if graph.states.iter().any(|state| state.own_work) {

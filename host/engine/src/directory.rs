@@ -1,4 +1,5 @@
-//! Changes of the directory: people, groups, memberships and managers. [`absences`] has the substitutes.
+//! Changes of the directory: people, groups, memberships and managers here, then [`absences`] and [`roles`]. [`me`] tells a caller
+//! what the directory has about them.
 //!
 //! A use case checks the permission, validates the values, and writes. A dry run makes the same checks and returns the open tasks
 //! that the change would leave to nobody.
@@ -10,11 +11,12 @@ pub(super) mod roles;
 use super::Engine;
 use super::eligibility::Preview;
 use super::error::Error;
+use super::permission::note;
 use super::request::Identity;
 use super::validation::{check_id, check_name, check_person};
 use wrkflw_core::eligibility::directory::Change;
-use wrkflw_store::directory::people::{Group, Person};
-use wrkflw_store::directory::{Membership, Put, Run};
+use wrkflw_store::directory::people::{self, Group, Person};
+use wrkflw_store::directory::{Membership, Put, Run, managers, memberships};
 
 /// The permission that changes of the directory need.
 const WRITE: &str = "directory:write";
@@ -28,41 +30,51 @@ pub enum Changed<T> {
     Dry(Preview),
 }
 
-impl Engine {
+/// Changes of people, groups, memberships and managers.
+#[derive(Clone, Copy)]
+pub struct Directory<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Directory<'_> {
     /// Adds a person, or renames them.
-    pub async fn put_person(&self, who: &Identity, id: &str, name: &str) -> Result<Person, Error> {
-        self.permit(who, WRITE).await?;
+    pub async fn put_person(self, who: &Identity, id: &str, name: &str) -> Result<Person, Error> {
+        self.engine.permit(who, WRITE).await?;
         check_person("/id", id)?;
         check_name("/name", name)?;
-        let note = self.note(&who.subject);
-        self.0.store.put_person(who.tenant, id, name, &note).await?;
+        let note = note(&self.engine.0.clock, &who.subject);
+        people::put_person(&self.engine.0.store, who.tenant, id, name, &note).await?;
         self.person(who, id).await
     }
 
     /// Adds a group, or renames it.
-    pub async fn put_group(&self, who: &Identity, id: &str, name: &str) -> Result<Group, Error> {
-        self.permit(who, WRITE).await?;
+    pub async fn put_group(self, who: &Identity, id: &str, name: &str) -> Result<Group, Error> {
+        self.engine.permit(who, WRITE).await?;
         check_id("/id", id)?;
         check_name("/name", name)?;
-        let note = self.note(&who.subject);
-        self.0.store.put_group(who.tenant, id, name, &note).await?;
+        let note = note(&self.engine.0.clock, &who.subject);
+        people::put_group(&self.engine.0.store, who.tenant, id, name, &note).await?;
         self.group(who, id).await
     }
 
     /// Makes a person a member of a group, or ends that.
     pub async fn put_membership(
-        &self,
+        self,
         who: &Identity,
         (group, person): (&str, &str),
         membership: Membership,
         dry_run: bool,
     ) -> Result<Changed<Group>, Error> {
-        self.permit(who, WRITE).await?;
-        let (note, run) = (self.note(&who.subject), run_of(dry_run));
-        let put = self
-            .0
-            .store
-            .put_membership(who.tenant, (group, person), membership, run, &note);
+        self.engine.permit(who, WRITE).await?;
+        let (note, run) = (note(&self.engine.0.clock, &who.subject), run_of(dry_run));
+        let put = memberships::put(
+            &self.engine.0.store,
+            who.tenant,
+            (group, person),
+            membership,
+            run,
+            &note,
+        );
         let put = put.await?;
         if matches!(put, Put::Missing) {
             // One of the two is missing.
@@ -77,26 +89,32 @@ impl Engine {
             Membership::Begins => Change::Joins { group, person },
             Membership::Ends => Change::Leaves { group, person },
         };
-        Ok(Changed::Dry(self.preview(who, &change).await?))
+        Ok(Changed::Dry(
+            self.engine.eligibility().preview(who, &change).await?,
+        ))
     }
 
     /// Sets or removes a person's manager.
     pub async fn put_manager(
-        &self,
+        self,
         who: &Identity,
         person: &str,
         manager: Option<&str>,
         dry_run: bool,
     ) -> Result<Changed<Person>, Error> {
-        self.permit(who, WRITE).await?;
+        self.engine.permit(who, WRITE).await?;
         if let Some(manager) = manager {
             check_person("/manager", manager)?;
         }
-        let (note, run) = (self.note(&who.subject), run_of(dry_run));
-        let put = self
-            .0
-            .store
-            .put_manager(who.tenant, person, manager, run, &note);
+        let (note, run) = (note(&self.engine.0.clock, &who.subject), run_of(dry_run));
+        let put = managers::put(
+            &self.engine.0.store,
+            who.tenant,
+            person,
+            manager,
+            run,
+            &note,
+        );
         settle(put.await?, "person", person)?;
         if !dry_run {
             return Ok(Changed::Done(self.person(who, person).await?));
@@ -106,14 +124,14 @@ impl Engine {
     }
 
     /// A person with their groups. Checks no permission.
-    pub async fn person(&self, who: &Identity, id: &str) -> Result<Person, Error> {
-        let person = self.0.store.person(who.tenant, id).await?;
+    pub async fn person(self, who: &Identity, id: &str) -> Result<Person, Error> {
+        let person = people::person(&self.engine.0.store, who.tenant, id).await?;
         person.ok_or_else(|| Error::missing("person", id))
     }
 
     /// A group with its first members. Checks no permission.
-    pub async fn group(&self, who: &Identity, id: &str) -> Result<Group, Error> {
-        let group = self.0.store.group(who.tenant, id).await?;
+    pub async fn group(self, who: &Identity, id: &str) -> Result<Group, Error> {
+        let group = people::group(&self.engine.0.store, who.tenant, id).await?;
         group.ok_or_else(|| Error::missing("group", id))
     }
 }
@@ -122,7 +140,7 @@ fn run_of(dry_run: bool) -> Run {
     if dry_run { Run::Dry } else { Run::Real }
 }
 
-/// The error of a change that was not made.
+/// Fails with the reason if the change was not made.
 fn settle(put: Put, what: &'static str, id: &str) -> Result<(), Error> {
     match put {
         Put::Done => Ok(()),

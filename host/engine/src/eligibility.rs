@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use super::Engine;
 use super::error::Error;
-use super::past::{BYTES_MAX, ENTRIES_MAX, Past};
+use super::offload::Offload;
+use super::past::{self, BYTES_MAX, ENTRIES_MAX, Past};
 use super::request::Identity;
 use wrkflw_core::eligibility::directory::{Change, Directory};
 use wrkflw_core::eligibility::{
@@ -20,8 +21,9 @@ use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::{Candidate, Instance, StateInstance};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
-use wrkflw_store::directory::moment::MomentQuery;
-use wrkflw_store::work::OpenWork;
+use wrkflw_store::directory::moment::{self, MomentQuery};
+use wrkflw_store::work::{self, OpenWork};
+use wrkflw_store::{Store, names};
 
 /// Limit of the tasks in an answer.
 const TASKS_MAX: usize = 200;
@@ -55,8 +57,9 @@ impl EligibilityAt {
         const TASK_BYTES: usize = 300;
         const PERSON_BYTES: usize = 60;
         let words = |task: &TaskEligibility| {
-            let eligible = task.eligible.iter().map(|one| 2 + one.ways.len());
-            let excluded = task.excluded.iter().map(|one| 1 + one.exclusions.len());
+            let eligible = task.eligible.iter().map(|able| 2 + able.ways.len());
+            let excluded = task.excluded.iter();
+            let excluded = excluded.map(|excluded| 1 + excluded.exclusions.len());
             TASK_BYTES + PERSON_BYTES * eligible.chain(excluded).sum::<usize>()
         };
         self.tasks.iter().map(words).sum()
@@ -122,15 +125,23 @@ pub struct Orphan {
     pub why: String,
 }
 
-impl Engine {
-    /// Who could have acted on the instance at the moment, according to the recorded history.
-    pub async fn eligibility_at(
-        &self,
+/// Who could act on tasks: at a past moment, and after a planned change of the directory.
+#[derive(Clone, Copy)]
+pub struct EligibilityQueries<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl EligibilityQueries<'_> {
+    /// Who could have acted on the instance at the moment, according to the recorded history. Checks no permission.
+    pub async fn at(
+        self,
         who: &Identity,
         id: InstanceId,
         at: Timestamp,
     ) -> Result<EligibilityAt, Error> {
-        let instance = match self.instance_at(&self.viewer(who).await?, id, at).await? {
+        let (store, offload) = (&self.engine.0.store, &self.engine.0.offload);
+        let viewer = self.engine.viewer(who).await?;
+        let instance = match past::instance_at(store, offload, &viewer, id, at).await? {
             Past::Instance(instance) => instance,
             Past::NotBegun => {
                 return Err(Error::NotFound {
@@ -147,26 +158,30 @@ impl Engine {
             }
         };
         let tenant = who.tenant;
-        let version = self.version(tenant, &instance.definition).await?;
+        let version = self
+            .engine
+            .versions()
+            .get(tenant, &instance.definition)
+            .await?;
         let (revision, status) = (instance.revision, instance.status.name().to_owned());
         let effort = listing(&instance);
         let look = || {
             let open = open_work(&version, &instance);
-            let asked = asked(open.iter().map(|(_, work)| work), BTreeSet::new());
-            (open, asked)
+            let query = query_for(open.iter().map(|(_, work)| work), BTreeSet::new());
+            (open, query)
         };
-        let (open, asked) = self.0.offload.in_place(tenant, effort, look).await?;
-        let directory = self.directory_at(tenant, at, asked).await?;
+        let (open, query) = offload.in_place(tenant, effort, look).await?;
+        let directory = directory_at(store, offload, (tenant, at), query).await?;
         let more = open.len() > TASKS_MAX;
         let effort = judging(open.len(), &directory);
-        let told = || {
+        let judge_all = || {
             let mut judge = Judge::of(&directory);
             let tasks = open.into_iter().take(TASKS_MAX);
-            let told = tasks.map(|(task, work)| task.with(judge.judge(&work)));
-            told.collect()
+            let judged = tasks.map(|(task, work)| task.with(judge.judge(&work)));
+            judged.collect()
         };
-        let mut tasks: Vec<TaskEligibility> = self.0.offload.in_place(tenant, effort, told).await?;
-        self.mark_unknown(tenant, &mut tasks).await?;
+        let mut tasks: Vec<TaskEligibility> = offload.in_place(tenant, effort, judge_all).await?;
+        mark_unknown(store, tenant, &mut tasks).await?;
         Ok(EligibilityAt {
             instance: id.0,
             at,
@@ -177,57 +192,19 @@ impl Engine {
         })
     }
 
-    /// Finds the eligible people who are not in the directory. Members of groups are in it, so only people who are named singly are
-    /// looked up.
-    async fn mark_unknown(
-        &self,
-        tenant: TenantId,
-        tasks: &mut [TaskEligibility],
-    ) -> Result<(), Error> {
-        let is_named = |one: &&AblePerson| {
-            let mut ways = one.ways.iter();
-            ways.any(|way| matches!(way, Way::Candidate | Way::Owner))
-        };
-        let named = |task: &TaskEligibility| -> Vec<String> {
-            let named = task.eligible.iter().filter(is_named);
-            named.map(|one| one.person.clone()).collect()
-        };
-        let people: BTreeSet<String> = tasks.iter().flat_map(&named).collect();
-        let people: Vec<String> = people.into_iter().collect();
-        let known = self.reader().display_names(tenant, &people, &[]).await?;
-        for task in tasks {
-            let unknown = named(task).into_iter();
-            task.unknown = unknown
-                .filter(|person| !known.people.contains_key(person))
-                .collect();
-        }
-        Ok(())
-    }
-
-    /// The requested part of the directory, as of the moment.
-    async fn directory_at(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-        asked: MomentQuery,
-    ) -> Result<Directory, Error> {
-        let written = self.0.store.directory_at(tenant, at, asked).await?;
-        let effort = READ_BYTE * u32::try_from(written.bytes()).unwrap_or(u32::MAX);
-        let read = self.0.offload.in_place(tenant, effort, || written.read());
-        Ok(read.await??)
-    }
-
-    /// The open tasks on which somebody can act now, and nobody after the change. Only those that the caller sees.
-    pub async fn preview(&self, who: &Identity, change: &Change) -> Result<Preview, Error> {
-        let (at, until) = (self.0.clock.now(), Instant::now() + self.0.timeout);
-        let concerned = self.concerned(who.tenant, at, change).await?;
-        let viewer = self.viewer(who).await?;
+    /// The open tasks on which somebody can act now, and nobody after the change. Only those that the caller sees. Checks no
+    /// permission.
+    pub async fn preview(self, who: &Identity, change: &Change) -> Result<Preview, Error> {
+        let store = &self.engine.0.store;
+        let at = self.engine.0.clock.now();
+        let until = Instant::now() + self.engine.0.timeout;
+        let concerned = concerned(store, who.tenant, at, change).await?;
+        let viewer = self.engine.viewer(who).await?;
         let mut preview = Preview::default();
         let mut after = None;
         for _ in 0..BATCHES_MAX {
             let Concerned { people, groups } = &concerned;
-            let store = &self.0.store;
-            let page = store.work_of(&viewer, people, groups, after, BATCH).await?;
+            let page = work::work_of(store, &viewer, people, groups, after, BATCH).await?;
             let (orphans, cut) = self.orphans(who.tenant, at, change, page.work).await?;
             preview.orphans.extend(orphans);
             preview.more |= cut || preview.orphans.len() > TASKS_MAX;
@@ -243,14 +220,14 @@ impl Engine {
 
     /// The orphans among these tasks, and whether there may be more.
     async fn orphans(
-        &self,
+        self,
         tenant: TenantId,
         at: Timestamp,
         change: &Change,
         mut batch: Vec<OpenWork>,
     ) -> Result<(Vec<Orphan>, bool), Error> {
         for open in &mut batch {
-            let version = self.version(tenant, &open.definition).await?;
+            let version = self.engine.versions().get(tenant, &open.definition).await?;
             let state = version.graph.state(&open.state);
             open.work.own_work = state.is_some_and(|state| state.own_work);
         }
@@ -258,40 +235,86 @@ impl Engine {
             Change::Joins { person, .. }
             | Change::Leaves { person, .. }
             | Change::Back { person, .. } => vec![person],
-            Change::Absent(one) => vec![&one.person, &one.substitute],
+            Change::Absent(absence) => vec![&absence.person, &absence.substitute],
         };
-        let asked = asked(
+        let query = query_for(
             batch.iter().map(|open| &open.work),
             named.into_iter().cloned().collect(),
         );
-        let directory = self.directory_at(tenant, at, asked).await?;
+        let (store, offload) = (&self.engine.0.store, &self.engine.0.offload);
+        let directory = directory_at(store, offload, (tenant, at), query).await?;
         let effort = judging(2 * batch.len(), &directory);
-        let found = || orphaned(batch, &directory, change);
-        self.0.offload.in_place(tenant, effort, found).await
+        let find = || orphaned(batch, &directory, change);
+        offload.in_place(tenant, effort, find).await
     }
+}
 
-    /// The principals whose work the change may affect: the person, the people whom the person substitutes, and the groups of all of them.
-    async fn concerned(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-        change: &Change,
-    ) -> Result<Concerned, Error> {
-        let store = &self.0.store;
-        let person = match change {
-            Change::Joins { group, person } | Change::Leaves { group, person } => {
-                // The change does not affect the person's other groups.
-                let people = BTreeSet::from([person.clone()]);
-                let groups = BTreeSet::from([group.clone()]);
-                return Ok(Concerned { people, groups });
-            }
-            Change::Back { person, .. } => person,
-            Change::Absent(one) => &one.person,
-        };
-        let people = store.represented_at(tenant, at, person).await?;
-        let groups = store.groups_at(tenant, at, &people).await?;
-        Ok(Concerned { people, groups })
+/// Finds the eligible people who are not in the directory. Members of groups are in it, so only people who are named singly are
+/// looked up.
+async fn mark_unknown(
+    store: &Store,
+    tenant: TenantId,
+    tasks: &mut [TaskEligibility],
+) -> Result<(), Error> {
+    let is_named = |able: &&AblePerson| {
+        let mut ways = able.ways.iter();
+        ways.any(|way| matches!(way, Way::Candidate | Way::Owner))
+    };
+    let named = |task: &TaskEligibility| -> Vec<String> {
+        let named = task.eligible.iter().filter(is_named);
+        named.map(|able| able.person.clone()).collect()
+    };
+    let people: BTreeSet<String> = tasks.iter().flat_map(&named).collect();
+    let people: Vec<String> = people.into_iter().collect();
+    let known = names::display(store, tenant, &people, &[]).await?;
+    for task in tasks {
+        let unknown = named(task).into_iter();
+        task.unknown = unknown
+            .filter(|person| !known.people.contains_key(person))
+            .collect();
     }
+    Ok(())
+}
+
+/// The requested part of the tenant's directory, as of the moment.
+async fn directory_at(
+    store: &Store,
+    offload: &Offload,
+    (tenant, at): (TenantId, Timestamp),
+    query: MomentQuery,
+) -> Result<Directory, Error> {
+    let written = moment::directory_at(store, tenant, at, query).await?;
+    let effort = READ_BYTE * u32::try_from(written.bytes()).unwrap_or(u32::MAX);
+    let read = offload.in_place(tenant, effort, || written.read());
+    Ok(read.await??)
+}
+
+/// People and groups.
+struct Concerned {
+    people: BTreeSet<String>,
+    groups: BTreeSet<String>,
+}
+
+/// The principals whose work the change may affect: the person, the people whom the person substitutes, and the groups of all of them.
+async fn concerned(
+    store: &Store,
+    tenant: TenantId,
+    at: Timestamp,
+    change: &Change,
+) -> Result<Concerned, Error> {
+    let person = match change {
+        Change::Joins { group, person } | Change::Leaves { group, person } => {
+            // The change does not affect the person's other groups.
+            let people = BTreeSet::from([person.clone()]);
+            let groups = BTreeSet::from([group.clone()]);
+            return Ok(Concerned { people, groups });
+        }
+        Change::Back { person, .. } => person,
+        Change::Absent(absence) => &absence.person,
+    };
+    let people = moment::represented_at(store, tenant, at, person).await?;
+    let groups = moment::groups_at(store, tenant, at, &people).await?;
+    Ok(Concerned { people, groups })
 }
 
 /// The tasks on which somebody can act by this directory, and nobody after the change. Also whether there may be more such
@@ -377,33 +400,28 @@ fn open_work(version: &Version, instance: &Instance) -> Vec<(TaskEligibility, Wo
     shown.collect()
 }
 
-struct Concerned {
-    people: BTreeSet<String>,
-    groups: BTreeSet<String>,
-}
-
 /// The part of the directory that these tasks and people need.
-fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> MomentQuery {
-    let mut asked = MomentQuery {
+fn query_for<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> MomentQuery {
+    let mut query = MomentQuery {
         people,
         ..MomentQuery::default()
     };
     for work in works {
-        asked
+        query
             .people
             .extend(work.owner.iter().map(|owner| owner.id.clone()));
         for candidate in &work.candidates {
             match candidate {
-                Candidate::User(id) => asked.people.insert(id.clone()),
-                Candidate::Group(id) => asked.groups.insert(id.clone()),
+                Candidate::User(id) => query.people.insert(id.clone()),
+                Candidate::Group(id) => query.groups.insert(id.clone()),
                 Candidate::Member { person, group } => {
-                    asked.people.insert(person.clone());
-                    asked.groups.insert(group.clone())
+                    query.people.insert(person.clone());
+                    query.groups.insert(group.clone())
                 }
             };
         }
     }
-    asked
+    query
 }
 
 impl TaskEligibility {

@@ -12,14 +12,15 @@ use url::Url;
 use uuid::Uuid;
 
 use super::Engine;
-use super::definitions::need;
 use super::error::Error;
+use super::permission::need;
 use super::request::{CALLER_ROLES_MAX, Identity};
 use super::validation::{check_id, check_person};
+use wrkflw_audit::seal::token;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 use wrkflw_runtime::clock;
-use wrkflw_store::instances::InstanceFilter;
+use wrkflw_store::instances::{self, InstanceFilter};
 
 /// The permission to issue embed tokens: for any person, with roles that permit no more than the issuer's own.
 pub const EMBED_ISSUE: &str = "embed:issue";
@@ -29,7 +30,7 @@ pub const EMBEDDING_MAX: Duration = Duration::from_hours(1);
 const ORIGIN_BYTES_MAX: usize = 300;
 /// The longest embed token; longer ones are refused without a check.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
-/// Statements that look for the last instance about an entity. Each examines up to some thousand.
+/// Statements that look for the last instance about an entity. Each examines up to some thousand instances.
 const LOOKS_MAX: usize = 20;
 
 /// The actions that a page may take on the instance.
@@ -83,14 +84,20 @@ impl Embedding {
     }
 }
 
-impl Engine {
+/// Issues embed tokens and reads them.
+#[derive(Clone, Copy)]
+pub struct Embeddings<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Embeddings<'_> {
     /// Issues an embed token. Fails if the person does not see the instance, or if their roles permit more than the issuer's.
-    pub async fn issue_embed_token(
-        &self,
+    pub async fn issue(
+        self,
         issuer: &Identity,
         new: NewEmbedding,
     ) -> Result<(Embedding, String), Error> {
-        let own = self.actor(issuer).await?;
+        let own = self.engine.actor(issuer).await?;
         need(&own, EMBED_ISSUE)?;
         check(&new)?;
         let subject = Identity {
@@ -98,7 +105,7 @@ impl Engine {
             roles: new.roles.clone(),
             ..issuer.clone()
         };
-        let lent = self.actor(&subject).await?;
+        let lent = self.engine.actor(&subject).await?;
         if let Some(more) = lent.permissions.iter().find(|one| !own.may(one)) {
             let detail = format!("these roles permit {more}, which yours do not");
             return Err(Error::invalid("/roles", "not_permitted", detail));
@@ -108,11 +115,11 @@ impl Engine {
             return Err(Error::invalid("/roles", "not_permitted", detail));
         }
         let instance = match &new.target {
-            EmbedTarget::Instance(id) => self.read(&subject, *id).await?.instance.id.0,
+            EmbedTarget::Instance(id) => self.engine.read(&subject, *id).await?.instance.id.0,
             EmbedTarget::Entity(entity) => self.last_about(&subject, entity).await?,
         };
         let valid = new.valid.min(EMBEDDING_MAX);
-        let until = clock::later(self.0.clock.now(), valid);
+        let until = clock::later(self.engine.0.clock.now(), valid);
         let embedding = Embedding {
             tenant: issuer.tenant_name.clone(),
             subject: new.subject,
@@ -124,7 +131,7 @@ impl Engine {
             until: until.as_millisecond(),
         };
         let text = serde_json::to_string(&embedding).expect("texts and numbers are JSON");
-        let token = self.seals().seal_token(&text);
+        let token = token::seal(self.engine.seals(), &text);
         if token.len() > TOKEN_BYTES_MAX {
             let detail = "the token would be too long; name fewer or shorter roles";
             return Err(Error::invalid("/roles", "too_long", detail));
@@ -140,18 +147,18 @@ impl Engine {
     }
 
     /// The content of an embed token. None if no host of this installation issued it, or if it has expired.
-    pub fn embedding(&self, token: &str) -> Option<Embedding> {
+    pub fn verify(self, token: &str) -> Option<Embedding> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
-        let text = self.seals().opened_token(token)?;
+        let text = token::open(self.engine.seals(), token)?;
         let embedding: Embedding = serde_json::from_str(&text).ok()?;
-        (self.0.clock.now() < embedding.until()).then_some(embedding)
+        (self.engine.0.clock.now() < embedding.until()).then_some(embedding)
     }
 
     /// The last instance about the entity that this person sees.
-    async fn last_about(&self, who: &Identity, entity: &Entity) -> Result<Uuid, Error> {
-        let viewer = self.viewing(who, "instance:read").await?;
+    async fn last_about(self, who: &Identity, entity: &Entity) -> Result<Uuid, Error> {
+        let viewer = self.engine.viewing(who, "instance:read").await?;
         let mut filter = InstanceFilter {
             entity_type: Some(entity.kind.clone()),
             entity_id: Some(entity.id.clone()),
@@ -159,7 +166,7 @@ impl Engine {
             ..InstanceFilter::default()
         };
         for _ in 0..LOOKS_MAX {
-            let found = self.reader().instances(&viewer, &filter).await?;
+            let found = instances::list(self.engine.reader(), &viewer, &filter).await?;
             if let Some(last) = found.lines.first() {
                 return Ok(last.id);
             }

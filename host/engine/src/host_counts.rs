@@ -108,14 +108,14 @@ impl HostCounts {
 
     /// Puts counts back that could not be written.
     pub(super) fn put_back(&self, counted: &[Counted]) {
-        for one in counted {
-            self.add(one.tenant, |counts| {
-                let number = match one.series {
+        for unwritten in counted {
+            self.add(unwritten.tenant, |counts| {
+                let number = match unwritten.series {
                     Series::Decisions => &counts.decisions,
                     Series::Starts => &counts.starts,
-                    _ => return counts.refuse(&one.label, one.count),
+                    _ => return counts.refuse(&unwritten.label, unwritten.count),
                 };
-                number.fetch_add(one.count, Ordering::Relaxed);
+                number.fetch_add(unwritten.count, Ordering::Relaxed);
             });
         }
     }

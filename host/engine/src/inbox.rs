@@ -10,11 +10,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Engine;
-use super::actions::{Action, explained, of_task, open_to, titled};
+use super::actions::{Action, Actions, explained, of_task, open_to, titled};
 use super::error::Error;
 use super::pipeline::executions::refused;
-use super::pipeline::load::NO_INSTANCE;
+use super::pipeline::load::{self, NO_INSTANCE};
 use super::request::Identity;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
@@ -23,7 +22,7 @@ use wrkflw_core::ids::{TaskId, VersionRef};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_store::load::LoadOptions;
+use wrkflw_store::load::{LoadOptions, parts as load_parts};
 
 /// Limit of the commands that one answer judges. The tasks beyond it get no actions.
 const COMMANDS_MAX: usize = 4_000;
@@ -46,15 +45,16 @@ pub struct OpenTask {
     pub version: Arc<Version>,
 }
 
-impl Engine {
-    /// The actions on each of these tasks, by the ids of the tasks. A task that was decided meanwhile may be missing.
-    pub async fn actions_on_tasks(
-        &self,
+impl Actions<'_> {
+    /// The actions on each of these tasks, by the ids of the tasks. A task that was decided meanwhile may be missing. Checks no
+    /// permission to read them.
+    pub async fn on_tasks(
+        self,
         who: &Identity,
         tasks: &[OpenTask],
     ) -> Result<BTreeMap<Uuid, Vec<Action>>, Error> {
-        let asked = LoadOptions::at(self.0.clock.now());
-        let loaded = self.loaded(&who.caller(), NO_INSTANCE, asked).await?;
+        let options = LoadOptions::at(self.engine.0.clock.now());
+        let loaded = load::loaded(self.engine, &who.caller(), NO_INSTANCE, options).await?;
         let ids = |of: fn(&OpenTask) -> Uuid| -> Vec<Uuid> {
             let ids: BTreeSet<_> = tasks.iter().map(of).collect();
             ids.into_iter().collect()
@@ -65,12 +65,9 @@ impl Engine {
             .collect();
         let separate: Vec<_> = separate.into_iter().map(str::to_owned).collect();
         let (instances, states) = (ids(|task| task.instance), ids(|task| task.state_id));
-        let parts = self
-            .0
-            .store
-            .parts(who.tenant, &instances, &states, &separate);
-        let parts = parts.await?;
-        let (offload, bytes) = (&self.0.offload, length(parts.bytes()));
+        let (store, offload) = (&self.engine.0.store, &self.engine.0.offload);
+        let parts = load_parts(store, who.tenant, &instances, &states, &separate).await?;
+        let bytes = length(parts.bytes());
         let parts = offload.in_place(who.tenant, READ_BYTE * bytes, || parts.read());
         let parts: HashMap<_, _> = parts
             .await??
@@ -81,7 +78,7 @@ impl Engine {
             actor: &loaded.actor,
             stopped: &loaded.stopped,
             tenant: &who.tenant_name,
-            now: asked.now,
+            now: options.now,
         };
         let (mut judged, mut commands) = (BTreeMap::new(), 0);
         for task in tasks {

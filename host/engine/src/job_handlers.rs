@@ -1,6 +1,5 @@
 //! Runs jobs. A job is usually one command on its instance, whose commit deletes the job.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,13 +9,14 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::request::{Done, Identity, Rendered, Request, Trace};
-use super::{Engine, Error};
+use super::signals::handing;
+use super::{Engine, Error, children};
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{DeadlineId, InstanceId, TenantId};
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{Batch, Outcome};
 use wrkflw_store::jobs::Job;
+use wrkflw_store::{StoreError, reassessments};
 
 /// The pause until a job on a suspended instance is tried again.
 pub(super) const REST: Duration = Duration::from_secs(15);
@@ -44,7 +44,7 @@ pub trait JobHandlers: Send + Sync + 'static {
 
 impl JobHandlers for Engine {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.handle_job(job))
+        Box::pin(handle_job(self, job))
     }
 
     fn item<'a>(
@@ -52,7 +52,7 @@ impl JobHandlers for Engine {
         batch: &'a Batch,
         instance: InstanceId,
     ) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(Engine::item(self, batch, instance))
+        Box::pin(self.bulk().item(batch, instance))
     }
 
     fn reassessment(
@@ -60,102 +60,92 @@ impl JobHandlers for Engine {
         tenant: TenantId,
         instance: InstanceId,
     ) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(self.look_again(tenant, instance))
+        Box::pin(look_again(self, tenant, instance))
     }
 }
 
-impl Engine {
-    async fn handle_job(&self, job: &Job) -> Result<(), Error> {
-        match job.kind.as_str() {
-            "deadline" => self.pass(job).await,
-            "start_child" => self.start_child(job).await,
-            "cancel_child" => self.cancel_child(job).await,
-            "child_ended" => self.child_ended(job).await,
-            "match_signals" => self.match_signals(job).await,
-            "deliver_signal" => self.deliver_signal(job).await,
-            "reassess_instance" => {
-                let instance = job.instance;
-                let command = Command::Reassessment { instance };
-                rested(self.act(job.tenant, command, Some(job.id)).await)
-            }
-            // A newer release may have added the job. One of its hosts may claim it after the pause that follows this failure.
-            unknown => {
-                let detail = format!("this host does not know jobs of the kind {unknown}");
-                Err(StoreError::inconsistent("job", job.id, detail).into())
-            }
+async fn handle_job(engine: &Engine, job: &Job) -> Result<(), Error> {
+    match job.kind.as_str() {
+        "deadline" => pass(engine, job).await,
+        "start_child" => children::start_child(engine, job).await,
+        "cancel_child" => children::cancel_child(engine, job).await,
+        "child_ended" => children::child_ended(engine, job).await,
+        "match_signals" => handing::match_signals(engine, job).await,
+        "deliver_signal" => handing::deliver_signal(engine, job).await,
+        "reassess_instance" => {
+            let instance = job.instance;
+            let command = Command::Reassessment { instance };
+            rested(act(engine, job.tenant, command, Some(job.id)).await)
+        }
+        // A newer release may have added the job. One of its hosts may claim it after the pause that follows this failure.
+        unknown => {
+            let detail = format!("this host does not know jobs of the kind {unknown}");
+            Err(StoreError::inconsistent("job", job.id, detail).into())
         }
     }
+}
 
-    /// Runs a deadline that has passed.
-    async fn pass(&self, job: &Job) -> Result<(), Error> {
-        let command = Command::Deadline {
-            instance: job.instance,
-            deadline: DeadlineId(job.id),
-            due_at: payload::<DueAt>(job)?.due_at,
-        };
-        rested(self.act(job.tenant, command, Some(job.id)).await)
+/// Runs a deadline that has passed.
+async fn pass(engine: &Engine, job: &Job) -> Result<(), Error> {
+    let command = Command::Deadline {
+        instance: job.instance,
+        deadline: DeadlineId(job.id),
+        due_at: payload::<DueAt>(job)?.due_at,
+    };
+    rested(act(engine, job.tenant, command, Some(job.id)).await)
+}
+
+/// Reassesses an instance. Does nothing if it does not exist or has ended. If its version was just stopped, inserts a job
+/// that reassesses it when the version is resumed.
+pub async fn look_again(
+    engine: &Engine,
+    tenant: TenantId,
+    instance: InstanceId,
+) -> Result<(), Error> {
+    let looked = act(engine, tenant, Command::Reassessment { instance }, None).await;
+    if let Err(Error::Stopped { .. }) = looked {
+        let (store, now) = (&engine.0.store, engine.0.clock.now());
+        return Ok(reassessments::leave(store, tenant, &[instance], now).await?);
     }
+    rested(looked)
+}
 
-    /// Reassesses an instance. Does nothing if it does not exist or has ended. If its version was just stopped, inserts a job
-    /// that reassesses it when the version is resumed.
-    pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        let looked = self
-            .act(tenant, Command::Reassessment { instance }, None)
-            .await;
-        if let Err(Error::Stopped { .. }) = looked {
-            let (store, now) = (&self.0.store, self.0.clock.now());
-            return Ok(store.leave_reassessments(tenant, &[instance], now).await?);
-        }
-        rested(looked)
-    }
+/// Executes a command of the host itself. It is no error if the instance does not exist or has ended.
+pub(super) async fn act(
+    engine: &Engine,
+    tenant: TenantId,
+    command: Command,
+    job: Option<Uuid>,
+) -> Result<(), Error> {
+    let done = act_in(engine, Trace::default(), tenant, command, job).await;
+    done.map(drop)
+}
 
-    /// Executes a command of the host itself. It is no error if the instance does not exist or has ended.
-    pub(super) async fn act(
-        &self,
-        tenant: TenantId,
-        command: Command,
-        job: Option<Uuid>,
-    ) -> Result<(), Error> {
-        let done = self.act_in(Trace::default(), tenant, command, job).await;
-        done.map(drop)
-    }
-
-    /// The same in a trace. False if the instance does not exist or has ended.
-    pub(super) async fn act_in(
-        &self,
-        trace: Trace,
-        tenant: TenantId,
-        command: Command,
-        job: Option<Uuid>,
-    ) -> Result<bool, Error> {
-        let name = self.tenant_name(tenant).await?;
-        let who = Identity::host(tenant, &name);
-        let done = self.execute(Request {
-            who: &who,
-            command,
-            if_match: None,
-            idempotency: None,
-            dry_run: false,
-            trace,
-            job,
-            render: &Unread::render,
-        });
-        match done.await {
-            Ok(_) => Ok(true),
-            Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => Ok(false),
-            // Also for a suspended instance: the caller decides whether the command must wait until it is resumed.
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The external name of a tenant. It never changes.
-    pub(super) async fn tenant_name(&self, tenant: TenantId) -> Result<Arc<str>, Error> {
-        if let Some(name) = self.0.tenants.get(&tenant) {
-            return Ok(name);
-        }
-        let name: Arc<str> = self.0.store.tenant_name(tenant).await?.into();
-        self.0.tenants.insert(tenant, name.clone());
-        Ok(name)
+/// The same in a trace. False if the instance does not exist or has ended.
+pub(super) async fn act_in(
+    engine: &Engine,
+    trace: Trace,
+    tenant: TenantId,
+    command: Command,
+    job: Option<Uuid>,
+) -> Result<bool, Error> {
+    let name = engine.tenant_name(tenant).await?;
+    let who = Identity::host(tenant, &name);
+    let done = engine.execute(Request {
+        who: &who,
+        command,
+        if_match: None,
+        idempotency: None,
+        dry_run: false,
+        trace,
+        job,
+        render: &Unread::render,
+    });
+    match done.await {
+        Ok(_) => Ok(true),
+        Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => Ok(false),
+        // Also for a suspended instance: the caller decides whether the command must wait until it is resumed.
+        Err(error) => Err(error),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workers of a host: for jobs, for calls of services, for reassessments, and for the items of bulk operations. Any number of hosts may
 //! run them. When a host fails, others take over its rows after their leases have expired.
 //!
-//! Tenants take turns, and no tenant may occupy all slots for jobs. So a tenant with very many or very long jobs does not
+//! Tenants take turns, and no tenant may occupy all places for jobs. So a tenant with very many or very long jobs does not
 //! delay the jobs of others.
 //!
 //! [`wrkflw_runtime::lease_worker`] claims and sleeps. This module decides how often a job is attempted. [`JobHandlers`] runs a job.
@@ -17,18 +17,18 @@ use super::Engine;
 use super::bulk::items::BatchQueue;
 use super::job_handlers::JobHandlers;
 use super::reassessments::ReassessmentQueue;
-use super::services::queue::CallQueue;
+use super::services::queue::{self, CallQueue};
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock::{Clock, between, later};
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, LeaseWorker, Window, guarded};
 use wrkflw_runtime::telemetry::gauge_value;
 use wrkflw_runtime::worker::{Backoff, every};
-use wrkflw_store::jobs::{Job, STUCK_ATTEMPTS, TenantSlots};
+use wrkflw_store::jobs::{self, Job, STUCK_ATTEMPTS, TenantSlots, failing};
 use wrkflw_store::{Store, StoreError};
 
 /// Jobs in flight at a time. Each needs a connection of the writer's pool now and then.
 const JOBS_MAX: usize = 5;
-/// Jobs of one tenant in flight at a time. The other slots and a share of the processors stay free for other tenants. While one tenant
+/// Jobs of one tenant in flight at a time. The other places and a share of the processors stay free for other tenants. While one tenant
 /// flooded its queue, the 99th percentile of another tenant's decisions grew 5.6-fold with a limit of four, and 2.6-fold with two.
 const TENANT_JOBS_MAX: i64 = 2;
 /// The sleep while a tenant is at its limit. It ends early when a job ends, or when this process adds one.
@@ -64,7 +64,7 @@ pub(super) struct WorkerContext {
 }
 
 impl Jobs {
-    /// Workers that run jobs with `handle_job`. Except in tests, this is the engine.
+    /// Workers that run jobs with `handle_job`, which is `engine` itself except in tests.
     pub fn new(
         engine: &Engine,
         handle_job: Arc<dyn JobHandlers>,
@@ -102,7 +102,7 @@ impl Jobs {
                 CallQueue::new(self.engine.clone(), context.clone()),
             ),
             every(COUNT_EVERY, &context.cancel, async || {
-                context.mark_unserved(&self.engine).await;
+                queue::mark_unserved(context, &self.engine.0.services).await;
                 context.count().await;
             }),
         );
@@ -127,16 +127,16 @@ struct JobQueue {
 }
 
 impl LeaseQueue for JobQueue {
-    type Slot = TenantId;
+    type Place = TenantId;
     type Error = StoreError;
 
     const NAME: &'static str = "jobs";
-    const SLOTS: usize = JOBS_MAX;
+    const PLACES: usize = JOBS_MAX;
 
     async fn claim(&mut self, window: Window) -> Result<Vec<Claim<TenantId>>, StoreError> {
         let (context, slots) = (&self.context, &mut self.slots);
         let store = &context.store;
-        let jobs = store.claim_jobs(window.now, window.lease_end, window.limit, slots);
+        let jobs = jobs::claim(store, window.now, window.lease_end, window.limit, slots);
         let claim = |job: Job| {
             wrkflw_fault::point("job.claimed");
             Claim::new(job.tenant, context.clone().job(job))
@@ -149,7 +149,7 @@ impl LeaseQueue for JobQueue {
             // The next due job may belong to a tenant that is at its limit.
             return Ok(Some(later(self.context.clock.now(), POLL_AT_LIMIT)));
         }
-        self.context.store.next_due().await
+        jobs::next_due(&self.context.store).await
     }
 
     fn ended(&mut self, tenant: TenantId) {
@@ -174,11 +174,11 @@ impl WorkerContext {
         tally(&job.kind, result.is_ok());
         wrkflw_fault::point("job.done");
         let settled = match result {
-            Ok(()) => self.store.finish_job(&job).await,
+            Ok(()) => jobs::finish(&self.store, &job).await,
             Err(error) => {
                 report(&job, &error);
                 let next = self.retry_at(job.attempts);
-                self.store.fail_job(&job, &error, next).await
+                jobs::fail(&self.store, &job, &error, next).await
             }
         };
         if let Err(error) = settled {
@@ -188,8 +188,8 @@ impl WorkerContext {
     }
 
     async fn count(&self) {
-        let stuck = self.store.stuck_jobs(self.clock.now());
-        match tokio::try_join!(stuck, self.store.failing_jobs()) {
+        let stuck = failing::stuck(&self.store, self.clock.now());
+        match tokio::try_join!(stuck, failing::count(&self.store)) {
             Ok((stuck, failing)) => {
                 metrics::gauge!("wrkflw_jobs_stuck").set(gauge_value(stuck));
                 metrics::gauge!("wrkflw_jobs_failing").set(gauge_value(failing));

@@ -38,57 +38,55 @@ pub struct Preview {
     pub actor: Actor,
 }
 
-impl Engine {
-    /// Runs a migration as a dry run. If other commands keep changing the instance, the result is `Busy`.
-    pub async fn preview_migration(
-        &self,
-        who: &Identity,
-        command: &Command,
-        if_match: Option<u32>,
-        trace: &Trace,
-    ) -> Result<Preview, Error> {
-        let id = command.instance().expect("a migration is of an instance");
-        for _ in 0..MOVES_MAX {
-            let before = self.read(who, id).await?.instance;
-            let done = Mutex::new(None);
-            let render = |made: &Done<'_>| {
-                let (instance, actor) = (made.instance.clone(), made.actor.clone());
-                let kept = (instance, made.entries.to_vec(), actor);
-                *done.lock().expect("nobody panics with it") = Some(kept);
-                Rendered {
-                    status: 200,
-                    body: String::new(),
-                    headers: String::new(),
-                }
-            };
-            let tried = self.execute(Request {
-                who,
-                command: command.clone(),
-                if_match: Some(if_match.unwrap_or(before.revision)),
-                idempotency: None,
-                dry_run: true,
-                trace: trace.clone(),
-                job: None,
-                render: &render,
-            });
-            match tried.await {
-                Err(Error::Rejected(Rejection::Stale { .. })) if if_match.is_none() => continue,
-                tried => tried?,
-            };
-            let made = done.into_inner().expect("nobody panics with it");
-            let (after, entries, actor) = made.expect("what is carried out is rendered");
-            return Ok(Preview {
-                before: self.side(who, before).await?,
-                after: self.side(who, after).await?,
-                entries,
-                actor,
-            });
-        }
-        Err(Error::Busy)
+/// Runs a migration as a dry run. If other commands keep changing the instance, the result is `Busy`.
+pub async fn preview(
+    engine: &Engine,
+    who: &Identity,
+    command: &Command,
+    if_match: Option<u32>,
+    trace: &Trace,
+) -> Result<Preview, Error> {
+    let id = command.instance().expect("a migration is of an instance");
+    for _ in 0..MOVES_MAX {
+        let before = engine.read(who, id).await?.instance;
+        let result = Mutex::new(None);
+        let render = |done: &Done<'_>| {
+            let (instance, actor) = (done.instance.clone(), done.actor.clone());
+            let kept = (instance, done.entries.to_vec(), actor);
+            *result.lock().expect("nobody panics with it") = Some(kept);
+            Rendered {
+                status: 200,
+                body: String::new(),
+                headers: String::new(),
+            }
+        };
+        let tried = engine.execute(Request {
+            who,
+            command: command.clone(),
+            if_match: Some(if_match.unwrap_or(before.revision)),
+            idempotency: None,
+            dry_run: true,
+            trace: trace.clone(),
+            job: None,
+            render: &render,
+        });
+        match tried.await {
+            Err(Error::Rejected(Rejection::Stale { .. })) if if_match.is_none() => continue,
+            tried => tried?,
+        };
+        let result = result.into_inner().expect("nobody panics with it");
+        let (after, entries, actor) = result.expect("what is carried out is rendered");
+        return Ok(Preview {
+            before: side(engine, who, before).await?,
+            after: side(engine, who, after).await?,
+            entries,
+            actor,
+        });
     }
+    Err(Error::Busy)
+}
 
-    async fn side(&self, who: &Identity, instance: Instance) -> Result<Side, Error> {
-        let actions = self.actions_on(who, &instance).await?;
-        Ok(Side { instance, actions })
-    }
+async fn side(engine: &Engine, who: &Identity, instance: Instance) -> Result<Side, Error> {
+    let actions = engine.actions().on_loaded(who, &instance).await?;
+    Ok(Side { instance, actions })
 }

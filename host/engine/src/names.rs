@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::Engine;
 use super::error::Error;
+use super::services::Services;
 use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::{Json, escaped};
+use wrkflw_store::{Store, names};
 
 /// A name that a version uses and that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,29 +50,29 @@ fn pointer(value: &Value, name: &str) -> Option<String> {
     }
 }
 
-impl Engine {
-    /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so a version with unknown
-    /// names can be published.
-    pub(super) async fn unknown_names(
-        &self,
-        tenant: TenantId,
-        graph: &Graph,
-    ) -> Result<Vec<NameUse>, Error> {
-        let used = Vec::from_iter(graph.names_used());
-        if used.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Services are the operator's, not the tenant's.
-        let (services, used): (Vec<_>, Vec<_>) = used
-            .into_iter()
-            .partition(|used| matches!(used, NameUse::Service(_)));
-        let names: Vec<_> = used.iter().map(|used| (used.kind(), used.name())).collect();
-        let unknown = self.0.store.unknown_names(tenant, &names).await?;
-        let unknown = unknown.into_iter().map(|place| used[place].clone());
-        let services = services.into_iter();
-        let unserved = services.filter(|used| !self.0.services.knows(used.name()));
-        Ok(unknown.chain(unserved).collect())
+/// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so a version with unknown
+/// names can be published.
+pub(super) async fn unknown_names(
+    store: &Store,
+    services: &Services,
+    tenant: TenantId,
+    graph: &Graph,
+) -> Result<Vec<NameUse>, Error> {
+    let used = Vec::from_iter(graph.names_used());
+    if used.is_empty() {
+        return Ok(Vec::new());
     }
+    // Services are the operator's, not the tenant's.
+    let (service_names, used): (Vec<_>, Vec<_>) = used
+        .into_iter()
+        .partition(|used| matches!(used, NameUse::Service(_)));
+    let names: Vec<_> = used.iter().map(|used| (used.kind(), used.name())).collect();
+    let unknown = names::unknown(store, tenant, &names).await?;
+    let unknown = unknown.into_iter().map(|place| used[place].clone());
+    let unserved = service_names
+        .into_iter()
+        .filter(|used| !services.knows(used.name()));
+    Ok(unknown.chain(unserved).collect())
 }
 
 #[cfg(test)]

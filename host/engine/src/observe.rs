@@ -13,7 +13,7 @@ use wrkflw_core::ids::{InstanceId, VersionRef};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_runtime::clock;
-use wrkflw_store::attempts::NewRefusedAttempt;
+use wrkflw_store::attempts::{self, NewRefusedAttempt};
 
 /// Counts the states that nobody is eligible for.
 pub(super) fn committed(entries: &[Entry]) {
@@ -34,7 +34,8 @@ pub(super) struct Observation {
     tenant: String,
     trace: Trace,
     definition: Option<VersionRef>,
-    asked_definition: Option<String>,
+    /// The key that a start names, whether or not there is such a definition.
+    requested_definition: Option<String>,
     instance: Option<String>,
     from: Vec<String>,
     to: Vec<String>,
@@ -46,7 +47,7 @@ pub(super) struct Observation {
     reported: bool,
 }
 
-/// Reports a command that panicked or whose caller went away.
+/// Reports a command that panicked, or whose caller went away.
 impl Drop for Observation {
     fn drop(&mut self) {
         if !self.reported {
@@ -58,7 +59,7 @@ impl Drop for Observation {
 
 impl Observation {
     pub(super) fn begin(request: &Request<'_>) -> Observation {
-        let asked = match &request.command {
+        let requested_definition = match &request.command {
             Command::Start { definition, .. } => Some(definition.clone()),
             _ => None,
         };
@@ -69,7 +70,7 @@ impl Observation {
             tenant: request.who.tenant_name.clone(),
             trace: request.trace.clone(),
             definition: None,
-            asked_definition: asked,
+            requested_definition,
             instance: None,
             from: Vec::new(),
             to: Vec::new(),
@@ -138,7 +139,7 @@ impl Observation {
             target: "wrkflw::command",
             tenant = self.tenant,
             instance = self.instance,
-            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or_else(|| self.asked_definition.clone()),
+            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or_else(|| self.requested_definition.clone()),
             version = self.definition.as_ref().map(|definition| definition.version),
             action = self.action,
             from = self.from.join(","),
@@ -167,48 +168,42 @@ fn states(instance: &Instance) -> Vec<String> {
         .collect()
 }
 
-impl Engine {
-    /// Counts a refused command by its reason, and records one that the actor was not allowed to give. Dry runs, commands of the host
-    /// itself, failures of the host and questions about a key are not counted as refusals. A failure to record it is only logged, so that
-    /// the caller still gets the answer.
-    pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
-        let Some(reason) = error.reason() else {
-            return;
-        };
-        if request.dry_run || request.who.is_host() || asks_about_key(request, error) {
-            return;
-        }
-        self.0
-            .post_commit
-            .counts
-            .refused(request.who.tenant, reason);
-        let code = match error {
-            Error::Rejected(rejection) => rejection.forbids(),
-            Error::Permission(_) => Some("permission_missing"),
-            _ => None,
-        };
-        let Some(code) = code else {
-            return;
-        };
-        let attempt = NewRefusedAttempt {
-            id: clock::new_id(),
-            at: self.0.clock.now(),
-            actor: &request.who.subject,
-            action: request.command.action(),
-            instance: about(&request.command),
-            task: request.command.task(),
-            code,
-            detail: &error.to_string(),
-            request_id: request.trace.request_id.as_deref(),
-        };
-        if let Err(error) = self
-            .0
-            .store
-            .note_attempt(request.who.tenant, &attempt)
-            .await
-        {
-            tracing::error!(%error, "a refused attempt could not be recorded");
-        }
+/// Counts a refused command by its reason, and records one that the actor was not allowed to give. Dry runs, commands of the host
+/// itself, failures of the host and questions about a key are not counted as refusals. A failure to record it is only logged, so that
+/// the caller still gets the answer.
+pub(super) async fn note_refusal(engine: &Engine, request: &Request<'_>, error: &Error) {
+    let Some(reason) = error.reason() else {
+        return;
+    };
+    if request.dry_run || request.who.is_host() || asks_about_key(request, error) {
+        return;
+    }
+    engine
+        .0
+        .post_commit
+        .counts
+        .refused(request.who.tenant, reason);
+    let code = match error {
+        Error::Rejected(rejection) => rejection.forbids(),
+        Error::Permission(_) => Some("permission_missing"),
+        _ => None,
+    };
+    let Some(code) = code else {
+        return;
+    };
+    let attempt = NewRefusedAttempt {
+        id: clock::new_id(),
+        at: engine.0.clock.now(),
+        actor: &request.who.subject,
+        action: request.command.action(),
+        instance: about(&request.command),
+        task: request.command.task(),
+        code,
+        detail: &error.to_string(),
+        request_id: request.trace.request_id.as_deref(),
+    };
+    if let Err(error) = attempts::note(&engine.0.store, request.who.tenant, &attempt).await {
+        tracing::error!(%error, "a refused attempt could not be recorded");
     }
 }
 

@@ -118,12 +118,12 @@ impl Offload {
     pub(super) async fn place(&self, tenant: TenantId) -> Result<OffloadPermit, Error> {
         let line = self.line(tenant);
         let waiting = line.waiting.try_acquire().map_err(|_| refused("full"))?;
-        let had = tokio::time::timeout(WAIT_MAX, async {
+        let acquired = tokio::time::timeout(WAIT_MAX, async {
             let turn = Arc::clone(&line.turn).acquire_owned().await;
             let place = Arc::clone(&self.0.places).acquire_owned().await;
             (turn, place)
         });
-        let (turn, place) = had.await.map_err(|_| refused("waited"))?;
+        let (turn, place) = acquired.await.map_err(|_| refused("waited"))?;
         drop(waiting);
         metrics::counter!("wrkflw_offloaded_total").increment(1);
         Ok(OffloadPermit {

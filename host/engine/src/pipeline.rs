@@ -41,8 +41,8 @@ pub(super) mod executions;
 mod group_commit;
 pub(super) mod load;
 pub(super) mod queue;
-mod reply;
-mod start_conflict;
+pub(super) mod reply;
+pub(super) mod start_conflict;
 pub(super) mod writer;
 
 use std::time::Duration;
@@ -55,14 +55,15 @@ use self::queue::Queued;
 use self::writer::CommitOutcome;
 use super::Engine;
 use super::error::Error;
-use super::observe::Observation;
+use super::observe::{self, Observation};
 use super::request::{Reply, Request};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_runtime::clock;
-use wrkflw_store::StoreError;
 use wrkflw_store::commit::CommitResult;
 use wrkflw_store::load::Loaded;
+use wrkflw_store::{Store, StoreError, starts};
 
+pub use reply::keep_key;
 pub use writer::{PostCommit, Writer, WriterBounds};
 
 /// The first pause before another attempt. Each later pause is twice as long.
@@ -130,150 +131,160 @@ struct Carried {
     in_doubt: Vec<InDoubt>,
 }
 
-impl Engine {
-    /// Runs a command. Logs one line and counts once, also when it fails.
-    pub async fn execute(&self, request: Request<'_>) -> Result<Reply, Error> {
-        let mut observation = Observation::begin(&request);
-        let result = self.run(&request, &mut observation).await;
-        if let Err(error) = &result {
-            self.note_refusal(&request, error).await;
-        }
-        observation.end(&result);
-        result
+/// Runs a command. Logs one line and counts once, also when it fails.
+pub async fn execute(engine: &Engine, request: Request<'_>) -> Result<Reply, Error> {
+    let mut observation = Observation::begin(&request);
+    let result = run(engine, &request, &mut observation).await;
+    if let Err(error) = &result {
+        observe::note_refusal(engine, &request, error).await;
     }
+    observation.end(&result);
+    result
+}
 
-    /// Attempts the command until it is answered or its timeout is over.
-    async fn run(
-        &self,
-        request: &Request<'_>,
-        observation: &mut Observation,
-    ) -> Result<Reply, Error> {
-        let deadline = Instant::now() + self.0.timeout;
-        let instance = self.instance_of(request).await?;
-        observation.about(instance);
-        let run = Run {
-            request,
-            instance,
-            new_instance: InstanceId(clock::new_id()),
+/// Attempts the command until it is answered or its timeout is over.
+async fn run(
+    engine: &Engine,
+    request: &Request<'_>,
+    observation: &mut Observation,
+) -> Result<Reply, Error> {
+    let deadline = Instant::now() + engine.0.timeout;
+    let (store, post_commit) = (&engine.0.store, &engine.0.post_commit);
+    let instance = instance_of(store, post_commit, request).await?;
+    observation.about(instance);
+    let run = Run {
+        request,
+        instance,
+        new_instance: InstanceId(clock::new_id()),
+    };
+    let mut queued = Queued::default();
+    let mut carried = Carried {
+        mode: Mode {
+            cache: true,
+            commit: CommitMode::Joined,
+        },
+        loaded: None,
+        in_doubt: Vec::new(),
+    };
+    let (mut pause, mut attempts) = (PAUSE_MIN, 0);
+    loop {
+        attempts += 1;
+        let queueing = queue::queue_up(engine, run, carried.mode, &mut queued);
+        tokio::time::timeout_at(deadline, queueing)
+            .await
+            .map_err(|_| Error::Busy)?;
+        let attempt = attempt(engine, run, &mut queued, &mut carried, observation);
+        let attempt = attempt.await;
+        carried.mode.cache = false;
+        let mut failure = match attempt {
+            Ok(AttemptResult::Answered(reply)) => return Ok(reply),
+            Ok(AttemptResult::Again) => None,
+            Err(error) => Some(error),
         };
-        let mut queued = Queued::default();
-        let mut carried = Carried {
-            mode: Mode {
-                cache: true,
-                commit: CommitMode::Joined,
-            },
-            loaded: None,
-            in_doubt: Vec::new(),
-        };
-        let (mut pause, mut attempts) = (PAUSE_MIN, 0);
-        loop {
-            attempts += 1;
-            tokio::time::timeout_at(deadline, self.queue_up(run, carried.mode, &mut queued))
-                .await
-                .map_err(|_| Error::Busy)?;
-            let attempt = self.attempt(run, &mut queued, &mut carried, observation);
-            let attempt = attempt.await;
-            carried.mode.cache = false;
-            let mut failure = match attempt {
-                Ok(AttemptResult::Answered(reply)) => return Ok(reply),
-                Ok(AttemptResult::Again) => None,
-                Err(error) => Some(error),
-            };
-            match self.committed(request.who.tenant, &carried.in_doubt).await {
-                Ok(Some(reply)) => return Ok(reply),
-                Ok(None) => {}
-                // This command's own in-doubt commit may have caused the rejection, so the rejection is not returned.
-                Err(error) => failure = Some(error.into()),
+        match committed(store, post_commit, request.who.tenant, &carried.in_doubt).await {
+            Ok(Some(reply)) => return Ok(reply),
+            Ok(None) => {}
+            // This command's own in-doubt commit may have caused the rejection, so the rejection is not returned.
+            Err(error) => failure = Some(error.into()),
+        }
+        let over = Instant::now() + pause >= deadline;
+        match failure {
+            None if Instant::now() >= deadline => return Err(Error::Busy),
+            None if attempts <= AT_ONCE_MAX => continue,
+            None if over => return Err(Error::Busy),
+            None => {}
+            Some(Error::Store(error)) if error.is_passing() && !over => {
+                tracing::warn!(%error, "a transient failure of the database; the command is tried again");
             }
-            let over = Instant::now() + pause >= deadline;
-            match failure {
-                None if Instant::now() >= deadline => return Err(Error::Busy),
-                None if attempts <= AT_ONCE_MAX => continue,
-                None if over => return Err(Error::Busy),
-                None => {}
-                Some(Error::Store(error)) if error.is_passing() && !over => {
-                    tracing::warn!(%error, "a transient failure of the database; the command is tried again");
-                }
-                Some(Error::Store(error)) if error.is_contention() => return Err(Error::Busy),
-                Some(error) => return Err(error),
-            }
-            // Pending commits of other commands do not wait for this pause.
-            queued.leave_pending();
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            Some(Error::Store(error)) if error.is_contention() => return Err(Error::Busy),
+            Some(error) => return Err(error),
+        }
+        // Pending commits of other commands do not wait for this pause.
+        queued.leave_pending();
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// The reply of an in-doubt commit that took place: the audit has an entry of its command.
+async fn committed(
+    store: &Store,
+    post_commit: &PostCommit,
+    tenant: TenantId,
+    in_doubt: &[InDoubt],
+) -> Result<Option<Reply>, StoreError> {
+    for commit in in_doubt {
+        let (instance, command) = (commit.instance, commit.command);
+        if starts::was_committed(store, tenant, instance, command).await? {
+            post_commit.announce();
+            return Ok(Some(Reply::fresh(commit.rendered.clone())));
         }
     }
+    Ok(None)
+}
 
-    /// The reply of an in-doubt commit that took place: the audit has an entry of its command.
-    async fn committed(
-        &self,
-        tenant: TenantId,
-        in_doubt: &[InDoubt],
-    ) -> Result<Option<Reply>, StoreError> {
-        for commit in in_doubt {
-            let (instance, command) = (commit.instance, commit.command);
-            let store = &self.0.store;
-            if store.was_committed(tenant, instance, command).await? {
-                self.0.post_commit.announce();
-                return Ok(Some(Reply::fresh(commit.rendered.clone())));
-            }
-        }
-        Ok(None)
+/// The instance of the command; none for a start. That of a task is looked up, unless it is cached.
+async fn instance_of(
+    store: &Store,
+    post_commit: &PostCommit,
+    request: &Request<'_>,
+) -> Result<Option<InstanceId>, Error> {
+    let Some(task) = request.command.task() else {
+        return Ok(request.command.instance());
+    };
+    let key = (request.who.tenant, task);
+    if let Some(instance) = post_commit.tasks.get(&key) {
+        return Ok(Some(instance));
     }
+    let instance = starts::instance_of(store, request.who.tenant, task).await?;
+    let instance = instance.ok_or_else(|| Error::NotFound {
+        what: "task",
+        id: task.to_string(),
+    })?;
+    post_commit.tasks.insert(key, instance);
+    Ok(Some(instance))
+}
 
-    async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
-        let Some(task) = request.command.task() else {
-            return Ok(request.command.instance());
-        };
-        let key = (request.who.tenant, task);
-        if let Some(instance) = self.0.post_commit.tasks.get(&key) {
-            return Ok(Some(instance));
-        }
-        let instance = self.0.store.instance_of(request.who.tenant, task).await?;
-        let instance = instance.ok_or_else(|| Error::NotFound {
-            what: "task",
-            id: task.to_string(),
-        })?;
-        self.0.post_commit.tasks.insert(key, instance);
-        Ok(Some(instance))
-    }
-
-    /// One pass through the stages from the load on.
-    async fn attempt(
-        &self,
-        run: Run<'_>,
-        queued: &mut Queued<'_>,
-        carried: &mut Carried,
-        observation: &mut Observation,
-    ) -> Result<AttemptResult, Error> {
-        let loaded = carried.loaded.take();
-        let (cached, executed) = match self.load_command(run, carried.mode, queued, loaded).await? {
-            LoadResult::Replied(reply) => return Ok(AttemptResult::Answered(reply)),
-            LoadResult::Refused(error, cached) => (cached, Err(error)),
-            LoadResult::Command(loaded) => {
-                // An in-doubt commit may have taken place between the last check and the load: then the loaded instance has its effect
-                // already. If it takes place later, the commit of this attempt is stale.
-                let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
-                if let Some(reply) = committed.await? {
-                    return Ok(AttemptResult::Answered(reply));
-                }
-                let cached = loaded.cached;
-                (cached, self.execute_loaded(run, *loaded, observation).await)
+/// One pass through the stages from the load on.
+async fn attempt(
+    engine: &Engine,
+    run: Run<'_>,
+    queued: &mut Queued<'_>,
+    carried: &mut Carried,
+    observation: &mut Observation,
+) -> Result<AttemptResult, Error> {
+    let (store, post_commit) = (&engine.0.store, &engine.0.post_commit);
+    let loaded = carried.loaded.take();
+    let loaded = load::load_command(engine, run, carried.mode, queued, loaded).await?;
+    let (cached, executed) = match loaded {
+        LoadResult::Replied(reply) => return Ok(AttemptResult::Answered(reply)),
+        LoadResult::Refused(error, cached) => (cached, Err(error)),
+        LoadResult::Command(loaded) => {
+            // An in-doubt commit may have taken place between the last check and the load: then the loaded instance has its effect
+            // already. If it takes place later, the commit of this attempt is stale.
+            let tenant = run.request.who.tenant;
+            let committed = committed(store, post_commit, tenant, &carried.in_doubt);
+            if let Some(reply) = committed.await? {
+                return Ok(AttemptResult::Answered(reply));
             }
-        };
-        let (rendered, change) = match executed {
-            Ok(executed) => (Ok(executed.rendered), executed.change),
-            Err(error) => (Err(error), None),
-        };
-        match (rendered, change) {
-            (Ok(rendered), Some(change)) => {
-                let commit = self.commit(run, carried.mode.commit, queued, change, rendered);
-                let committed = commit.await;
-                carried.mode.commit = carried.mode.commit.max(committed.next_mode);
-                carried.in_doubt.extend(committed.in_doubt);
-                committed.end
-            }
-            (rendered, _) => self.answer(run, queued, carried, cached, rendered).await,
+            let cached = loaded.cached;
+            let executed = execute::execute_loaded(engine, run, *loaded, observation).await;
+            (cached, executed)
         }
+    };
+    let (rendered, change) = match executed {
+        Ok(executed) => (Ok(executed.rendered), executed.change),
+        Err(error) => (Err(error), None),
+    };
+    match (rendered, change) {
+        (Ok(rendered), Some(change)) => {
+            let commit =
+                group_commit::commit(engine, run, carried.mode.commit, queued, change, rendered);
+            let committed = commit.await;
+            carried.mode.commit = carried.mode.commit.max(committed.next_mode);
+            carried.in_doubt.extend(committed.in_doubt);
+            committed.end
+        }
+        (rendered, _) => answer::answer(engine, run, queued, carried, cached, rendered).await,
     }
 }

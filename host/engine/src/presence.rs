@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::host_counts::HostCounts;
 use wrkflw_runtime::worker::every;
 use wrkflw_store::error::Outage;
-use wrkflw_store::hosts::{HOST_EXPIRY, NewHost};
-use wrkflw_store::{Store, StoreError};
+use wrkflw_store::hosts::{self, HOST_EXPIRY, NewHost};
+use wrkflw_store::{Store, StoreError, series};
 
 /// How often a host renews its row and writes its counts. A failing host loses at most the counts of this period.
 const RENEW_EVERY: Duration = Duration::from_secs(HOST_EXPIRY.as_secs() / 3);
@@ -54,15 +54,15 @@ impl Presence {
     /// Renews the row of this host, writes its counts, and measures if it is the first of the hosts.
     pub async fn renew(&self) -> Result<(), StoreError> {
         let Parts { store, host, .. } = &*self.0;
-        store.renew_host(host).await?;
+        hosts::renew(store, host).await?;
         self.write().await?;
-        store.measure(host.id).await
+        series::measure(store, host.id).await
     }
 
     /// Writes the counts of this host, and deletes its row.
     pub async fn leave(&self) -> Result<(), StoreError> {
         let written = self.write().await;
-        self.0.store.delete_host(self.0.host.id).await?;
+        hosts::delete(&self.0.store, self.0.host.id).await?;
         written
     }
 
@@ -75,7 +75,7 @@ impl Presence {
         if counted.is_empty() {
             return Ok(());
         }
-        let written = self.0.store.count(&counted).await;
+        let written = series::count(&self.0.store, &counted).await;
         if written.is_err() {
             counts.put_back(&counted);
         }

@@ -69,7 +69,7 @@ pub struct Trace {
     /// W3C trace context, carried into the events.
     pub traceparent: Option<String>,
     /// Whether the log has a line of this request. All clones share it.
-    told: Arc<AtomicBool>,
+    logged: Arc<AtomicBool>,
 }
 
 impl Trace {
@@ -77,7 +77,7 @@ impl Trace {
         Trace {
             request_id: Some(request_id),
             traceparent: Some(traceparent),
-            told: Arc::default(),
+            logged: Arc::default(),
         }
     }
 
@@ -88,11 +88,11 @@ impl Trace {
 
     /// Notes that the log has a line of this request.
     pub fn tell(&self) {
-        self.told.store(true, Ordering::Relaxed);
+        self.logged.store(true, Ordering::Relaxed);
     }
 
     pub fn is_told(&self) -> bool {
-        self.told.load(Ordering::Relaxed)
+        self.logged.load(Ordering::Relaxed)
     }
 }
 

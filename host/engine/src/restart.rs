@@ -2,7 +2,9 @@
 
 use super::Engine;
 use super::error::Error;
+use super::pipeline::load;
 use super::request::Identity;
+use super::visibility::missing;
 use wrkflw_core::command::{Command, Lineage};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Instance;
@@ -10,47 +12,38 @@ use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::load::LoadOptions;
 
-impl Engine {
-    /// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so the
-    /// check that it has ended still holds when the command is executed. `key` is the idempotency key of the request.
-    pub async fn successor(
-        &self,
-        who: &Identity,
-        id: InstanceId,
-        data: Option<Json>,
-        (if_match, key): (Option<u32>, Option<&str>),
-    ) -> Result<Command, Error> {
-        let asked = LoadOptions {
-            key,
-            ..LoadOptions::at(self.0.clock.now())
-        };
-        let loaded = self.loaded(&who.caller(), id, asked).await?;
-        let instance = match loaded.found {
-            Some(stored) => stored.instance,
-            None => {
-                return Err(Error::NotFound {
-                    what: "instance",
-                    id: id.to_string(),
-                });
+/// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so the
+/// check that it has ended still holds when the command is executed. `key` is the idempotency key of the request.
+pub async fn successor(
+    engine: &Engine,
+    who: &Identity,
+    id: InstanceId,
+    data: Option<Json>,
+    (if_match, key): (Option<u32>, Option<&str>),
+) -> Result<Command, Error> {
+    let options = LoadOptions {
+        key,
+        ..LoadOptions::at(engine.0.clock.now())
+    };
+    let loaded = load::loaded(engine, &who.caller(), id, options).await?;
+    let instance = loaded.found.ok_or_else(|| missing(id))?.instance;
+    let command = start_after(&instance, data);
+    engine
+        .check_seen(who.tenant, &loaded.actor, &instance)
+        .await?;
+    // A caller without the permission learns nothing about the instance: the execution refuses the command and records that.
+    if loaded.actor.may(command.permission()) {
+        has_ended(&instance)?;
+        match if_match {
+            // The execution repeats a stored reply. A comment may have changed the revision since.
+            Some(given) if given != instance.revision && loaded.reply.is_none() => {
+                let current = instance.revision;
+                return Err(Rejection::Stale { given, current }.into());
             }
-        };
-        let command = start_after(&instance, data);
-        self.check_seen(who.tenant, &loaded.actor, &instance)
-            .await?;
-        // A caller without the permission learns nothing about the instance: the execution refuses the command and records that.
-        if loaded.actor.may(command.permission()) {
-            has_ended(&instance)?;
-            match if_match {
-                // The execution repeats a stored reply. A comment may have changed the revision since.
-                Some(given) if given != instance.revision && loaded.reply.is_none() => {
-                    let current = instance.revision;
-                    return Err(Rejection::Stale { given, current }.into());
-                }
-                Some(_) | None => {}
-            }
+            Some(_) | None => {}
         }
-        Ok(command)
     }
+    Ok(command)
 }
 
 /// Refuses an instance that has not ended.

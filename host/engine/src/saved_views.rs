@@ -1,22 +1,28 @@
-//! The views of the list of tasks that a person saved.
+//! Saved views: a person's own names of queries of the list of tasks.
 
 use uuid::Uuid;
 
-use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_core::ids;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::saved_views::{KeptView, SavedView, VIEWS_MAX};
+use wrkflw_store::Store;
+use wrkflw_store::saved_views::{self, KeptView, SavedView, VIEWS_MAX};
 
 /// The longest name of a view, in characters: it is a tab.
 const NAME_CHARS_MAX: usize = 60;
 /// The longest query, in bytes.
 const QUERY_BYTES_MAX: usize = 1_000;
 
-impl Engine {
+/// The saved views of the caller. They need no permission.
+#[derive(Clone, Copy)]
+pub struct SavedViews<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl SavedViews<'_> {
     /// Creates or replaces a view of the caller.
-    pub async fn put_view(&self, who: &Identity, view: &SavedView) -> Result<(), Error> {
+    pub async fn put(self, who: &Identity, view: &SavedView) -> Result<(), Error> {
         ids::check_name(&view.name, NAME_CHARS_MAX)
             .map_err(|detail| Error::malformed("/name", detail))?;
         if view.name.trim() != view.name {
@@ -31,12 +37,7 @@ impl Engine {
             );
             return Err(Error::malformed("/query", detail));
         }
-        match self
-            .0
-            .store
-            .put_view(who.tenant, &who.subject, view)
-            .await?
-        {
+        match saved_views::put(self.store, who.tenant, &who.subject, view).await? {
             KeptView::Yes => Ok(()),
             KeptView::TooMany => {
                 let detail = format!("a person has at most {VIEWS_MAX} saved views: delete one");
@@ -50,9 +51,8 @@ impl Engine {
     }
 
     /// Deletes a view of the caller.
-    pub async fn delete_view(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
-        let store = &self.0.store;
-        if store.delete_view(who.tenant, &who.subject, id).await? {
+    pub async fn delete(self, who: &Identity, id: Uuid) -> Result<(), Error> {
+        if saved_views::delete(self.store, who.tenant, &who.subject, id).await? {
             Ok(())
         } else {
             Err(Error::missing("saved view of yours", id))

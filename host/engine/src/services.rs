@@ -148,8 +148,12 @@ impl Services {
     }
 
     /// Makes one attempt. The time of the call includes the body of the reply.
-    async fn attempt(&self, asked: &ServiceRequest<'_>, now: Timestamp) -> Result<Replied, Failed> {
-        let name = &asked.call.service;
+    async fn attempt(
+        &self,
+        request: &ServiceRequest<'_>,
+        now: Timestamp,
+    ) -> Result<Replied, Failed> {
+        let name = &request.call.service;
         let Some(service) = self.by_name.get(name) else {
             return Err(Failed::new(unserved(name)));
         };
@@ -158,13 +162,13 @@ impl Services {
             move |address: IpAddr| may_connect(address, &scheme, AllowedAddresses::Private);
         let (route, timeout) = (
             Route::To(Arc::new(allowed)),
-            Duration::from_secs(asked.call.timeout.into()),
+            Duration::from_secs(request.call.timeout.into()),
         );
-        let request = request(service, asked, now).map_err(Failed::new)?;
+        let http_request = http_request(service, request, now).map_err(Failed::new)?;
         let exchange = async {
             let (head, body) = self
                 .client
-                .send(request, route, timeout)
+                .send(http_request, route, timeout)
                 .await?
                 .into_parts();
             let mut reply = None;
@@ -189,35 +193,35 @@ fn unserved(name: &str) -> String {
     format!("this host has no service {name}; add it to the setting `services`")
 }
 
-fn request(
+fn http_request(
     service: &Service,
-    asked: &ServiceRequest<'_>,
+    request: &ServiceRequest<'_>,
     now: Timestamp,
 ) -> Result<Request<Vec<u8>>, hyper::http::Error> {
     let body = Json::of(&json!({
-        "tenant": asked.tenant,
-        "instanceId": asked.instance,
-        "stateId": asked.state,
-        "service": asked.call.service,
-        "attempt": asked.attempt,
-        "request": asked.call.request,
+        "tenant": request.tenant,
+        "instanceId": request.instance,
+        "stateId": request.state,
+        "service": request.call.service,
+        "attempt": request.attempt,
+        "request": request.call.request,
     }));
-    let mut request = Request::post(service.url.as_str())
+    let mut http_request = Request::post(service.url.as_str())
         .header(CONTENT_TYPE, "application/json")
-        .header("idempotency-key", &asked.state)
-        .header("traceparent", asked.traceparent);
+        .header("idempotency-key", &request.state)
+        .header("traceparent", request.traceparent);
     if let Some(token) = &service.token {
-        request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        http_request = http_request.header(AUTHORIZATION, format!("Bearer {token}"));
     }
     if let Some(key) = &service.key {
-        let (id, timestamp) = (&asked.state, now.as_second().to_string());
+        let (id, timestamp) = (&request.state, now.as_second().to_string());
         let signature = sign(key, id, &timestamp, body.as_str());
-        request = request
+        http_request = http_request
             .header("webhook-id", id)
             .header("webhook-timestamp", timestamp)
             .header("webhook-signature", signature);
     }
-    request.body(body.to_string().into_bytes())
+    http_request.body(body.to_string().into_bytes())
 }
 
 /// Reads the body of a reply. The error says what is wrong with it.
@@ -265,13 +269,13 @@ fn refused(status: u16, headers: &HeaderMap, now: Timestamp) -> Failed {
 /// The pause that a header `Retry-After` asks for: seconds, or a date. At most [`RETRY_AFTER_MAX`].
 fn pause(wish: &str, now: Timestamp) -> Option<Duration> {
     let wish = wish.trim();
-    let asked = if let Ok(seconds) = wish.parse::<u64>() {
+    let pause = if let Ok(seconds) = wish.parse::<u64>() {
         Duration::from_secs(seconds)
     } else {
         let until = rfc2822::parse(wish).ok()?.timestamp();
         Duration::try_from(until.duration_since(now)).ok()?
     };
-    Some(asked.min(RETRY_AFTER_MAX))
+    Some(pause.min(RETRY_AFTER_MAX))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::request::Identity;
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
-use wrkflw_store::sessions::{FoundSession, NewSession, Preference, SessionRow};
+use wrkflw_store::sessions::{self, FoundSession, NewSession, Preference, SessionRow};
 
 /// How long a session lasts at most. Its roles are those of the sign-in, so this bounds how old they are.
 pub const SESSION_MAX: Duration = Duration::from_hours(24);
@@ -51,16 +51,22 @@ fn digest(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-impl Engine {
+/// The sign-ins of browsers to the console.
+#[derive(Clone, Copy)]
+pub struct Sessions<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Sessions<'_> {
     /// Begins a session of an authenticated person, at most until `until`. Returns the secret that finds the session.
-    pub async fn begin_session(
-        &self,
+    pub async fn begin(
+        self,
         who: &Identity,
         client: &str,
         until: Timestamp,
         provider: Option<&ProviderSession>,
     ) -> Result<[u8; 32], StoreError> {
-        let (now, secret) = (self.0.clock.now(), clock::random());
+        let (now, secret) = (self.engine.0.clock.now(), clock::random());
         let client = client.chars().filter(|char| !char.is_control());
         let client: String = client.take(CLIENT_CHARS_MAX).collect();
         let new = NewSession {
@@ -74,15 +80,15 @@ impl Engine {
             provider_session: provider.and_then(|one| one.name.as_deref()),
             id_token: provider.map(|one| one.id_token.as_str()),
         };
-        let store = &self.0.store;
-        store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
+        let store = &self.engine.0.store;
+        sessions::add(store, who.tenant, &new, SESSIONS_MAX).await?;
         Ok(secret)
     }
 
     /// The session with this secret, if it has not ended. Records its use.
-    pub async fn session(&self, tenant: TenantId, secret: &[u8]) -> Result<Option<Session>, Error> {
-        let (store, now) = (&self.0.store, self.0.clock.now());
-        let found = store.session(tenant, &digest(secret)).await?;
+    pub async fn get(self, tenant: TenantId, secret: &[u8]) -> Result<Option<Session>, Error> {
+        let (store, now) = (&self.engine.0.store, self.engine.0.clock.now());
+        let found = sessions::get(store, tenant, &digest(secret)).await?;
         let idle = |row: &SessionRow| clock::later(row.used_at, SESSION_IDLE_MAX) <= now;
         let found = found.filter(|one| one.row.expires_at > now && !idle(&one.row));
         let Some(FoundSession {
@@ -93,9 +99,9 @@ impl Engine {
         else {
             return Ok(None);
         };
-        let tenant_name = self.tenant_name(tenant).await?;
+        let tenant_name = self.engine.tenant_name(tenant).await?;
         if clock::later(row.used_at, USE_RECORDED) <= now {
-            store.use_session(tenant, row.id, now).await?;
+            sessions::touch(store, tenant, row.id, now).await?;
         }
         Ok(Some(Session {
             id: row.id,
@@ -112,10 +118,10 @@ impl Engine {
     }
 
     /// The sessions of the caller that have not ended, the newest first.
-    pub async fn sessions(&self, who: &Identity) -> Result<Vec<SessionRow>, Error> {
-        let now = self.0.clock.now();
-        let reader = self.reader();
-        let rows = reader.sessions(who.tenant, &who.subject, SESSIONS_MAX);
+    pub async fn list(self, who: &Identity) -> Result<Vec<SessionRow>, Error> {
+        let now = self.engine.0.clock.now();
+        let reader = self.engine.reader();
+        let rows = sessions::list(reader, who.tenant, &who.subject, SESSIONS_MAX);
         let mut rows = rows.await?;
         rows.retain(|row| {
             row.expires_at > now && clock::later(row.used_at, SESSION_IDLE_MAX) > now
@@ -124,20 +130,20 @@ impl Engine {
     }
 
     /// Ends a session of the caller. Returns its ID token, if it began at an identity provider.
-    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<Option<String>, Error> {
-        let store = &self.0.store;
-        let ended = store.delete_session(who.tenant, &who.subject, id).await?;
+    pub async fn end(self, who: &Identity, id: Uuid) -> Result<Option<String>, Error> {
+        let store = &self.engine.0.store;
+        let ended = sessions::delete(store, who.tenant, &who.subject, id).await?;
         ended.ok_or_else(|| Error::missing("session of yours", id))
     }
 
     /// Ends the sessions that began by one session at the identity provider; without its name, all sessions of the person.
     /// Returns how many sessions ended.
-    pub async fn end_provider_sessions(
-        &self,
+    pub async fn end_of_provider(
+        self,
         person: Option<&str>,
         session: Option<&str>,
     ) -> Result<u64, StoreError> {
-        let store = &self.0.store;
-        store.delete_provider_sessions(person, session).await
+        let store = &self.engine.0.store;
+        sessions::delete_of_provider(store, person, session).await
     }
 }

@@ -5,7 +5,7 @@
 //! `handing` assigns and delivers. A signal may be for all that subscribe to it instead, and is never kept then: `broadcast`.
 
 mod broadcast;
-mod handing;
+pub(super) mod handing;
 
 use std::collections::BTreeSet;
 
@@ -14,23 +14,26 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::handing::Sending;
-use super::definitions::need;
-use super::pipeline::load::NO_INSTANCE;
+use super::permission::need;
+use super::pipeline::load::{self, NO_INSTANCE};
+use super::pipeline::reply;
 use super::request::{Done, Idempotency, Identity, Rendered, Reply, Trace};
 use super::{Engine, Error};
+use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::answer::Reason;
 use wrkflw_core::command::SignalKey;
 use wrkflw_core::graph::{FiredBy, Graph, Transition};
-use wrkflw_core::ids::InstanceId;
+use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
-use wrkflw_store::StoreError;
+use wrkflw_store::directory::tenants;
 use wrkflw_store::load::LoadOptions;
-use wrkflw_store::receipts::Receipt;
+use wrkflw_store::receipts::{self, Receipt};
 use wrkflw_store::signals::{
-    INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, NewSignal, StoredSignal, TO_ALL_OF_SENDER_MAX,
+    self, INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, NewSignal, StoredSignal, TO_ALL_OF_SENDER_MAX,
 };
+use wrkflw_store::{Store, StoreError};
 
 /// The permission to send signals.
 const SENDS: &str = "instance:signal";
@@ -103,30 +106,35 @@ pub enum SignalStatus {
     Refused(Reason),
 }
 
-impl Engine {
+/// Signals by correlation key: sends them, and reports their status.
+#[derive(Clone, Copy)]
+pub struct Signals<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl Signals<'_> {
     /// Receives a signal by correlation.
-    pub async fn signal(
-        &self,
+    pub async fn send(
+        self,
         who: &Identity,
         signal: Correlated,
         rendering: &Rendering<'_>,
     ) -> Result<Reply, Error> {
         let key = signal.idempotency.as_ref().filter(|_| !signal.dry_run);
-        let asked = LoadOptions {
+        let options = LoadOptions {
             key: key.map(|key| key.key.as_str()),
-            ..LoadOptions::at(self.0.clock.now())
+            ..LoadOptions::at(self.engine.0.clock.now())
         };
-        let (store, tenant) = (&self.0.store, who.tenant);
-        let principal = who.caller();
-        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        let (store, seals, tenant) = (&self.engine.0.store, &self.engine.0.seals, who.tenant);
+        let loaded = load::loaded(self.engine, &who.caller(), NO_INSTANCE, options).await?;
         need(&loaded.actor, SENDS)?;
         if let (Some(reply), Some(key)) = (loaded.reply, key) {
-            return self.repeat(who, reply, key);
+            return reply::repeat(seals, who, reply, key);
         }
         let new = new(who, &signal);
         self.check_trigger(who, &new).await?;
         if signal.dry_run && signal.to_all {
-            let known = store.sent_signal(tenant, &new).await?;
+            let known = signals::sent(store, tenant, &new).await?;
             if let Some(known) = &known {
                 self.check_same(who, known, &new).await?;
             }
@@ -135,7 +143,7 @@ impl Engine {
         if signal.dry_run {
             return self.try_signal(who, &new, signal.trace, rendering).await;
         }
-        let kept = match store.keep_signal(tenant, &new, self.0.clock.now()).await? {
+        let kept = match signals::keep(store, tenant, &new, self.engine.0.clock.now()).await? {
             Keeping::Kept(kept) => *kept,
             full => return Err(inbox_full(&full, &new).into()),
         };
@@ -149,8 +157,8 @@ impl Engine {
         };
         if kept.to_all.is_some() {
             // The workers are woken after the answer is stored: while none has begun to deliver the signal, it can still be withdrawn.
-            let reply = self.acknowledge(who, key, answer).await;
-            self.wake_workers();
+            let reply = acknowledge(store, seals, who, key, answer).await;
+            self.engine.wake_workers();
             return reply;
         }
         let taken = |done: &Done<'_>| (rendering.taken)(done, Some(id));
@@ -161,47 +169,21 @@ impl Engine {
             is_new,
             render: &taken,
         };
-        if let Some(reply) = self.hand_over(who, kept, &sending).await? {
+        if let Some(reply) = handing::hand_over(self.engine, who, kept, &sending).await? {
             return Ok(reply);
         }
-        self.acknowledge(who, key, answer).await
-    }
-
-    /// Answers that a signal is kept, under the request's key if it has one. If the key belongs to another request, the signal is
-    /// withdrawn and the request refused. A signal that stays, because it has had an effect or a repeat was told that it is kept, is
-    /// not refused.
-    async fn acknowledge(
-        &self,
-        who: &Identity,
-        key: Option<&Idempotency>,
-        answer: Answer,
-    ) -> Result<Reply, Error> {
-        let (store, tenant, signal) = (&self.0.store, who.tenant, answer.signal);
-        if !answer.is_new && !store.acknowledge_signal(tenant, signal).await? {
-            return Err(StoreError::Lost.into());
-        }
-        let Some(key) = key else {
-            return Ok(Reply::fresh(answer.rendered));
-        };
-        match self.keep(who, key, answer.rendered.clone()).await {
-            Err(Error::KeyReused)
-                if answer.is_new && !store.withdraw_signal(tenant, signal).await? =>
-            {
-                Ok(Reply::fresh(answer.rendered))
-            }
-            reply => reply,
-        }
+        acknowledge(store, seals, who, key, answer).await
     }
 
     /// The answer that sending the signal would get. Nothing is written. The limits of kept signals are not checked.
     async fn try_signal(
-        &self,
+        self,
         who: &Identity,
         new: &NewSignal,
         trace: Trace,
         rendering: &Rendering<'_>,
     ) -> Result<Reply, Error> {
-        let known = self.0.store.sent_signal(who.tenant, new).await?;
+        let known = signals::sent(&self.engine.0.store, who.tenant, new).await?;
         if let Some(known) = &known {
             self.check_same(who, known, new).await?;
         }
@@ -213,14 +195,14 @@ impl Engine {
             is_new: false,
             render: &taken,
         };
-        let kept = known.unwrap_or_else(|| as_kept(new, self.0.clock.now()));
-        let tried = self.try_over(who, kept, &sending).await?;
+        let kept = known.unwrap_or_else(|| as_kept(new, self.engine.0.clock.now()));
+        let tried = handing::try_over(self.engine, who, kept, &sending).await?;
         Ok(tried.unwrap_or_else(|| Reply::fresh((rendering.kept)(None))))
     }
 
     /// Refuses another signal under an id that was used. Which instance took the first one is told to those who see it.
     async fn check_same(
-        &self,
+        self,
         who: &Identity,
         kept: &StoredSignal,
         new: &NewSignal,
@@ -231,8 +213,8 @@ impl Engine {
         if let (Rejection::SignalIdReused { first, .. }, Some(instance)) =
             (&mut refusal, kept.instance)
         {
-            let viewer = self.viewer(who).await?;
-            if !self.0.store.sees(&viewer, instance).await? {
+            let viewer = self.engine.viewer(who).await?;
+            if !self.engine.0.store.sees(&viewer, instance).await? {
                 first.instance = None;
             }
         }
@@ -240,23 +222,23 @@ impl Engine {
     }
 
     /// Refuses a trigger that neither an active version nor a version with running instances takes as a signal.
-    async fn check_trigger(&self, who: &Identity, new: &NewSignal) -> Result<(), Error> {
-        let (store, tenant) = (&self.0.store, who.tenant);
+    async fn check_trigger(self, who: &Identity, new: &NewSignal) -> Result<(), Error> {
+        let (store, tenant) = (&self.engine.0.store, who.tenant);
         let definition = new.definition.as_deref();
         let mut taken = BTreeSet::new();
-        let active = store.versions_in_use(tenant, definition, true).await?;
+        let active = signals::versions_in_use(store, tenant, definition, true).await?;
         for reference in &active {
-            let version = self.version(tenant, reference).await?;
+            let version = self.engine.versions().get(tenant, reference).await?;
             taken.extend(signals(&version.graph).cloned());
         }
         if taken.contains(&new.trigger) {
             return Ok(());
         }
-        let others = store.versions_in_use(tenant, definition, false).await?;
+        let others = signals::versions_in_use(store, tenant, definition, false).await?;
         for reference in &others {
-            let version = self.version(tenant, reference).await?;
+            let version = self.engine.versions().get(tenant, reference).await?;
             let declared = signals(&version.graph).any(|trigger| *trigger == new.trigger);
-            if declared && store.is_running(tenant, reference).await? {
+            if declared && signals::is_running(store, tenant, reference).await? {
                 return Ok(());
             }
         }
@@ -265,71 +247,97 @@ impl Engine {
     }
 
     /// The status of a signal: for its sender, and for callers who may read the audit.
-    pub async fn status(&self, who: &Identity, signal: Uuid) -> Result<SentSignal, Error> {
-        let (actor, _) = self.0.store.actor(&who.caller()).await?;
+    pub async fn status(self, who: &Identity, signal: Uuid) -> Result<SentSignal, Error> {
+        let store = &self.engine.0.store;
+        let (actor, _) = tenants::actor(store, &who.caller()).await?;
         let sees_all = actor.may(SEES_ALL);
         if !sees_all {
             need(&actor, SENDS)?;
         }
-        let found = self.0.store.receipt(who.tenant, signal).await?;
+        let found = receipts::get(store, who.tenant, signal).await?;
         let found = found.filter(|receipt| sees_all || receipt.sender == who.subject);
         let receipt = found.ok_or_else(|| Error::NotFound {
             what: "signal of yours",
             id: signal.to_string(),
         })?;
-        let mut sent = self.sent(who, receipt).await?;
+        let mut sent = sent(store, who.tenant, receipt).await?;
         let asks = sent.receipt.instance.is_some() || sent.receipt.to_all.is_some();
         if !sees_all && asks {
-            let viewer = self.viewer(who).await?;
+            let viewer = self.engine.viewer(who).await?;
             // The numbers also count state instances that the sender may not see.
             sent.tells_numbers = !viewer.is_restricted();
             if let Some(instance) = sent.receipt.instance
-                && !self.0.store.sees(&viewer, instance).await?
+                && !store.sees(&viewer, instance).await?
             {
                 sent.conceal();
             }
         }
         Ok(sent)
     }
+}
 
-    async fn sent(&self, who: &Identity, receipt: Receipt) -> Result<SentSignal, Error> {
-        let status = match (&receipt.refusal, receipt.instance) {
-            _ if receipt.to_all.is_some() && receipt.settled_at.is_some() => {
-                SignalStatus::Delivered(None)
-            }
-            _ if receipt.to_all.is_some() => SignalStatus::Assigned,
-            (Some(refusal), _) => {
-                SignalStatus::Refused(serde_json::from_str(refusal.as_str()).map_err(|error| {
-                    StoreError::inconsistent("signal_inbox", receipt.signal, error)
-                })?)
-            }
-            (None, None) if receipt.is_expired => SignalStatus::Expired,
-            (None, None) => SignalStatus::Kept,
-            (None, Some(instance)) => {
-                let key = SignalKey {
-                    trigger: receipt.trigger.clone(),
-                    id: receipt.id.clone(),
-                    correlation: Some(receipt.correlation.clone()),
-                    state: None,
-                };
-                // The host that delivered it may have died before it recorded that.
-                let store = &self.0.store;
-                let received = store
-                    .reception(who.tenant, instance, &receipt.sender, &key)
-                    .await?;
-                match received {
-                    Some(event) => SignalStatus::Delivered(event),
-                    None if receipt.settled_at.is_some() => SignalStatus::Delivered(None),
-                    None => SignalStatus::Assigned,
-                }
-            }
-        };
-        Ok(SentSignal {
-            receipt,
-            status,
-            tells_numbers: true,
-        })
+/// Answers that a signal is kept, under the request's key if it has one. If the key belongs to another request, the signal is
+/// withdrawn and the request refused. A signal that stays, because it has had an effect or a repeat was told that it is kept, is
+/// not refused.
+async fn acknowledge(
+    store: &Store,
+    seals: &SealKeys,
+    who: &Identity,
+    key: Option<&Idempotency>,
+    answer: Answer,
+) -> Result<Reply, Error> {
+    let (tenant, signal) = (who.tenant, answer.signal);
+    if !answer.is_new && !receipts::acknowledge(store, tenant, signal).await? {
+        return Err(StoreError::Lost.into());
     }
+    let Some(key) = key else {
+        return Ok(Reply::fresh(answer.rendered));
+    };
+    match reply::keep(store, seals, who, key, answer.rendered.clone()).await {
+        Err(Error::KeyReused)
+            if answer.is_new && !receipts::withdraw(store, tenant, signal).await? =>
+        {
+            Ok(Reply::fresh(answer.rendered))
+        }
+        reply => reply,
+    }
+}
+
+/// The status of a received signal, as a caller who sees everything may know it.
+async fn sent(store: &Store, tenant: TenantId, receipt: Receipt) -> Result<SentSignal, Error> {
+    let status = match (&receipt.refusal, receipt.instance) {
+        _ if receipt.to_all.is_some() && receipt.settled_at.is_some() => {
+            SignalStatus::Delivered(None)
+        }
+        _ if receipt.to_all.is_some() => SignalStatus::Assigned,
+        (Some(refusal), _) => {
+            let reason = serde_json::from_str(refusal.as_str())
+                .map_err(|error| StoreError::inconsistent("signal_inbox", receipt.signal, error))?;
+            SignalStatus::Refused(reason)
+        }
+        (None, None) if receipt.is_expired => SignalStatus::Expired,
+        (None, None) => SignalStatus::Kept,
+        (None, Some(instance)) => {
+            let key = SignalKey {
+                trigger: receipt.trigger.clone(),
+                id: receipt.id.clone(),
+                correlation: Some(receipt.correlation.clone()),
+                state: None,
+            };
+            // The host that delivered it may have died before it recorded that.
+            let received = receipts::reception(store, tenant, instance, &receipt.sender, &key);
+            match received.await? {
+                Some(event) => SignalStatus::Delivered(event),
+                None if receipt.settled_at.is_some() => SignalStatus::Delivered(None),
+                None => SignalStatus::Assigned,
+            }
+        }
+    };
+    Ok(SentSignal {
+        receipt,
+        status,
+        tells_numbers: true,
+    })
 }
 
 impl SentSignal {

@@ -1,16 +1,17 @@
-//! Creates and deletes webhook subscriptions, and retries dead deliveries.
+//! Creates, tests and deletes webhook subscriptions, and retries or discards their deliveries.
 
 use uuid::Uuid;
 
-use super::Engine;
 use super::error::Error;
+use super::permission::{note, permit};
 use super::request::Identity;
 use super::validation::{check_key, check_reason};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::subscription::{AllowedAddresses, Patterns, SUBSCRIPTIONS_MAX, target};
-use wrkflw_runtime::clock;
-use wrkflw_store::deliveries::{Retried, TESTS_MAX};
-use wrkflw_store::subscriptions::{NewSubscription, Subscription};
+use wrkflw_runtime::clock::{self, Clock};
+use wrkflw_store::Store;
+use wrkflw_store::deliveries::{self, Retried, TESTS_MAX};
+use wrkflw_store::subscriptions::{self, NewSubscription, Subscription};
 
 /// The permission that changes of subscriptions need.
 const WRITE: &str = "subscription:write";
@@ -31,45 +32,53 @@ pub struct Subscribed {
     pub secret: [u8; 32],
 }
 
-impl Engine {
+/// Webhooks: their subscriptions and deliveries.
+#[derive(Clone, Copy)]
+pub struct Subscriptions<'a> {
+    pub(super) store: &'a Store,
+    pub(super) clock: &'a Clock,
+}
+
+impl Subscriptions<'_> {
     /// Subscribes a URL to events from now on, if webhooks may reach it.
     pub async fn subscribe(
-        &self,
+        self,
         who: &Identity,
-        asked: Subscribing,
+        subscribing: Subscribing,
         reach: AllowedAddresses,
     ) -> Result<Subscribed, Error> {
-        self.permit(who, WRITE).await?;
-        let url = target(&asked.url, reach).map_err(|reason| Error::malformed("/url", reason))?;
-        let types = Patterns::new(asked.types)
+        permit(self.store, who, WRITE).await?;
+        let url =
+            target(&subscribing.url, reach).map_err(|reason| Error::malformed("/url", reason))?;
+        let types = Patterns::new(subscribing.types)
             .map_err(|(number, detail)| Error::malformed(&format!("/types/{number}"), detail))?;
-        if let Some(definition) = &asked.definition {
+        if let Some(definition) = &subscribing.definition {
             check_key("/definitionKey", definition)?;
         }
         let new = NewSubscription {
             id: clock::new_id(),
             url: url.into(),
             types,
-            definition: asked.definition,
+            definition: subscribing.definition,
             secret: clock::random(),
         };
-        let note = self.note(&who.subject);
-        if !self.0.store.subscribe(who.tenant, &new, &note).await? {
+        let note = note(self.clock, &who.subject);
+        if !subscriptions::subscribe(self.store, who.tenant, &new, &note).await? {
             let detail =
                 format!("a tenant has at most {SUBSCRIPTIONS_MAX} subscriptions: delete one");
             return Err(Rejection::not_now("limit_reached", detail).into());
         }
         Ok(Subscribed {
-            subscription: self.subscription(who, new.id).await?,
+            subscription: self.get(who, new.id).await?,
             secret: new.secret,
         })
     }
 
     /// Deletes a subscription and its pending and dead deliveries.
-    pub async fn unsubscribe(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
-        self.permit(who, WRITE).await?;
-        let note = self.note(&who.subject);
-        if self.0.store.unsubscribe(who.tenant, id, &note).await? {
+    pub async fn unsubscribe(self, who: &Identity, id: Uuid) -> Result<(), Error> {
+        permit(self.store, who, WRITE).await?;
+        let note = note(self.clock, &who.subject);
+        if subscriptions::unsubscribe(self.store, who.tenant, id, &note).await? {
             Ok(())
         } else {
             Err(missing(id))
@@ -77,69 +86,63 @@ impl Engine {
     }
 
     /// Makes dead deliveries of a subscription due again, the oldest first, and enables it.
-    pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<Retried, Error> {
-        self.permit(who, WRITE).await?;
-        let now = self.0.clock.now();
-        let retried = self.0.store.retry_deliveries(who.tenant, id, now).await?;
+    pub async fn retry_deliveries(self, who: &Identity, id: Uuid) -> Result<Retried, Error> {
+        permit(self.store, who, WRITE).await?;
+        let now = self.clock.now();
+        let retried = deliveries::retry(self.store, who.tenant, id, now).await?;
         retried.ok_or_else(|| missing(id))
     }
 
     /// Queues a test delivery. Returns the id of its message.
-    pub async fn test_subscription(&self, who: &Identity, id: Uuid) -> Result<Uuid, Error> {
-        self.permit(who, WRITE).await?;
-        self.subscription(who, id).await?;
-        let (message, now) = (clock::new_id(), self.0.clock.now());
-        let store = &self.0.store;
-        if store
-            .test_subscription(who.tenant, id, message, now)
-            .await?
-        {
+    pub async fn test(self, who: &Identity, id: Uuid) -> Result<Uuid, Error> {
+        permit(self.store, who, WRITE).await?;
+        self.get(who, id).await?;
+        let (message, now) = (clock::new_id(), self.clock.now());
+        if deliveries::test(self.store, who.tenant, id, message, now).await? {
             return Ok(message);
         }
         // It may have been deleted meanwhile.
-        self.subscription(who, id).await?;
+        self.get(who, id).await?;
         let detail = format!("{TESTS_MAX} tests of this subscription wait to be sent");
         Err(Rejection::not_now("limit_reached", detail).into())
     }
 
     /// Retries one delivery, whatever its status, and enables its subscription.
     pub async fn retry_delivery(
-        &self,
+        self,
         who: &Identity,
         id: Uuid,
         delivery: Uuid,
     ) -> Result<(), Error> {
-        self.permit(who, WRITE).await?;
-        self.subscription(who, id).await?;
-        let now = self.0.clock.now();
-        let store = &self.0.store;
-        let found = store.retry_delivery(who.tenant, id, delivery, now).await?;
+        permit(self.store, who, WRITE).await?;
+        self.get(who, id).await?;
+        let now = self.clock.now();
+        let found = deliveries::retry_delivery(self.store, who.tenant, id, delivery, now).await?;
         known(found, delivery)
     }
 
     /// Gives up one delivery that the receiver has not accepted.
     pub async fn discard_delivery(
-        &self,
+        self,
         who: &Identity,
         (id, delivery): (Uuid, Uuid),
         reason: &str,
     ) -> Result<(), Error> {
-        self.permit(who, WRITE).await?;
+        permit(self.store, who, WRITE).await?;
         check_reason(reason)?;
-        self.subscription(who, id).await?;
-        let (store, note) = (&self.0.store, self.note(&who.subject));
-        let discarded = store.discard_delivery(who.tenant, (id, delivery), reason, &note);
-        if discarded.await? {
+        self.get(who, id).await?;
+        let (which, note) = ((id, delivery), note(self.clock, &who.subject));
+        if deliveries::discard_delivery(self.store, who.tenant, which, reason, &note).await? {
             return Ok(());
         }
-        let attempts = self.reader().delivery_attempts(who.tenant, id, delivery);
-        known(attempts.await?.is_some(), delivery)?;
+        let attempts = deliveries::attempts(self.store, who.tenant, id, delivery).await?;
+        known(attempts.is_some(), delivery)?;
         Err(Error::DeliveryEnded(delivery))
     }
 
     /// A subscription. Checks no permission.
-    pub async fn subscription(&self, who: &Identity, id: Uuid) -> Result<Subscription, Error> {
-        let found = self.0.store.subscriptions(who.tenant, Some(id)).await?;
+    pub async fn get(self, who: &Identity, id: Uuid) -> Result<Subscription, Error> {
+        let found = subscriptions::list(self.store, who.tenant, Some(id)).await?;
         found.into_iter().next().ok_or_else(|| missing(id))
     }
 }

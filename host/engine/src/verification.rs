@@ -5,7 +5,7 @@
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::Engine;
+use super::custody::Audit;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_audit::keys::CheckpointKeys;
@@ -29,18 +29,14 @@ pub struct Verification {
     pub findings: Vec<Finding>,
 }
 
-impl Engine {
+impl Audit<'_> {
     /// Verifies the chain, the rows, the seals and the leaves of an instance.
-    pub async fn verify_instance(
-        &self,
-        who: &Identity,
-        instance: InstanceId,
-    ) -> Result<Verification, Error> {
-        self.permit(who, "audit:read").await?;
-        let (engine, who) = (self.clone(), who.clone());
+    pub async fn verify(self, who: &Identity, instance: InstanceId) -> Result<Verification, Error> {
+        self.engine.permit(who, "audit:read").await?;
+        let (engine, who) = (self.engine.clone(), who.clone());
         let (tenant, runtime) = (who.tenant, Handle::current());
-        let verify = move || runtime.block_on(engine.verified(&who, instance));
-        let (tally, findings) = self.0.verifications.run(tenant, verify).await??;
+        let verify = move || runtime.block_on(engine.audit().verified(&who, instance));
+        let (tally, findings) = self.engine.0.verifications.run(tenant, verify).await??;
         if tally.streams + tally.findings == 0 {
             return Err(Error::missing("instance", instance));
         }
@@ -57,13 +53,13 @@ impl Engine {
     }
 
     async fn verified(
-        &self,
+        self,
         who: &Identity,
         instance: InstanceId,
     ) -> Result<(VerifiedCounts, Vec<Finding>), Error> {
         let mut findings = Vec::new();
         let how = How {
-            seals: Some(self.seals()),
+            seals: Some(self.engine.seals()),
             replayer: None,
             keys: &CheckpointKeys::default(),
             kept: &[],
@@ -74,13 +70,16 @@ impl Engine {
             }
         };
         // The database ends a query that this timeout abandons.
-        let reader = self.reader().limiting_snapshots(self.timeout());
+        let reader = self
+            .engine
+            .reader()
+            .limiting_snapshots(self.engine.timeout());
         let verifier = Verifier::new(&reader, how, tell);
         let run = verifier.instance((who.tenant, &who.tenant_name), instance);
-        let Ok(tally) = tokio::time::timeout(self.timeout(), run).await else {
+        let Ok(tally) = tokio::time::timeout(self.engine.timeout(), run).await else {
             let detail = format!(
                 "the verification did not end within {} s; run `wrkflw audit verify --instance {instance}`, which has no limit of time",
-                self.timeout().as_secs()
+                self.engine.timeout().as_secs()
             );
             return Err(Error::invalid_as_a_whole(detail, "/id", "too_long"));
         };

@@ -2,20 +2,21 @@
 //! instance at a time.
 
 use super::Engine;
-use super::definitions::need;
 use super::error::Error;
+use super::permission::need;
 use super::request::Identity;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::participant::{Circle, READ_ALL};
+use wrkflw_store::directory::tenants;
 use wrkflw_store::load::{Loaded, Stored};
 use wrkflw_store::viewer::Viewer;
 
 impl Engine {
     /// The caller as a viewer. Refuses a caller without the permission.
     pub async fn viewing(&self, who: &Identity, permission: &'static str) -> Result<Viewer, Error> {
-        let (actor, restricts) = self.0.store.actor(&who.caller()).await?;
+        let (actor, restricts) = tenants::actor(&self.0.store, &who.caller()).await?;
         need(&actor, permission)?;
         self.as_viewer(who, actor, restricts).await
     }
@@ -25,7 +26,7 @@ impl Engine {
         if who.is_host() {
             return Ok(Viewer::all(who.tenant));
         }
-        let (actor, restricts) = self.0.store.actor(&who.caller()).await?;
+        let (actor, restricts) = tenants::actor(&self.0.store, &who.caller()).await?;
         self.as_viewer(who, actor, restricts).await
     }
 

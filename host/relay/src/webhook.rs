@@ -31,7 +31,7 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::lease_worker::LeaseWorker;
 use wrkflw_runtime::telemetry::gauge_value;
 use wrkflw_runtime::worker::{self, every};
-use wrkflw_store::{Store, StoreError};
+use wrkflw_store::{Store, StoreError, deliveries, snapshot};
 
 /// How often the backlog is measured.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
@@ -126,13 +126,13 @@ impl Notifier {
     }
 
     async fn set_gauges(&self) -> Result<(), StoreError> {
-        let backlog = self.store.delivery_backlog().await?;
+        let backlog = deliveries::backlog(&self.store).await?;
         let age = |since| self.clock.now().duration_since(since).as_secs_f64();
         let age = backlog.since.map_or(0.0, age);
         metrics::gauge!("wrkflw_webhook_pending").set(gauge_value(backlog.pending));
         metrics::gauge!("wrkflw_webhook_oldest_seconds").set(age.max(0.0));
         metrics::gauge!("wrkflw_webhook_dead").set(gauge_value(backlog.dead));
-        let held_by = self.store.transactions().await?.held_by();
+        let held_by = snapshot::transactions(&self.store).await?.held_by();
         let (held, tells) = self
             .held
             .lock()

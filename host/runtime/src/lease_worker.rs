@@ -1,4 +1,4 @@
-//! The worker of a queue of rows that are claimed by lease. It claims due rows for its free slots, runs them concurrently, and
+//! The worker of a queue of rows that are claimed by lease. It claims due rows for its free places, runs them concurrently, and
 //! sleeps until the next row is due, a claim ends, or new rows are announced.
 //!
 //! A claim is a lease: after its end, any worker claims the row again. So if a host fails, other hosts process its rows. A
@@ -38,41 +38,41 @@ pub struct Window {
 /// A claimed row, or rows that are claimed together.
 pub struct Claim<S> {
     /// The argument of [`LeaseQueue::ended`], such as a tenant.
-    slot: S,
+    place: S,
     work: BoxFuture<'static, ()>,
 }
 
 impl<S> Claim<S> {
     /// `work` runs the claim and stores the result.
-    pub fn new(slot: S, work: impl Future<Output = ()> + Send + 'static) -> Claim<S> {
+    pub fn new(place: S, work: impl Future<Output = ()> + Send + 'static) -> Claim<S> {
         let work = Box::pin(work);
-        Claim { slot, work }
+        Claim { place, work }
     }
 }
 
 /// A queue of rows that are claimed by lease.
 pub trait LeaseQueue: Send {
-    type Slot: Send + 'static;
+    type Place: Send + 'static;
     type Error: Display + Send;
 
     /// The name of the rows in logs, in the plural.
     const NAME: &'static str;
     /// Claims in flight at a time.
-    const SLOTS: usize;
+    const PLACES: usize;
 
     /// Claims due rows.
     fn claim(
         &mut self,
         window: Window,
-    ) -> impl Future<Output = Result<Vec<Claim<Self::Slot>>, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<Claim<Self::Place>>, Self::Error>> + Send;
 
-    /// When the next row can be claimed, if the queue knows that. Called while slots are free.
+    /// When the next row can be claimed, if the queue knows that. Called while places are free.
     fn next_due(&mut self) -> impl Future<Output = Result<Option<Timestamp>, Self::Error>> + Send {
         std::future::ready(Ok(None))
     }
 
-    /// Frees the slot of a claim that has ended.
-    fn ended(&mut self, _: Self::Slot) {}
+    /// Frees the place of a claim that has ended.
+    fn ended(&mut self, _: Self::Place) {}
 }
 
 /// A worker of one queue.
@@ -81,7 +81,7 @@ pub struct LeaseWorker<Q: LeaseQueue> {
     clock: Clock,
     lease: Duration,
     wake: watch::Receiver<()>,
-    in_flight: JoinSet<Q::Slot>,
+    in_flight: JoinSet<Q::Place>,
 }
 
 impl<Q: LeaseQueue> LeaseWorker<Q> {
@@ -102,22 +102,22 @@ impl<Q: LeaseQueue> LeaseWorker<Q> {
         while self.in_flight.join_next().await.is_some() {}
     }
 
-    fn start(&mut self, Claim { slot, work }: Claim<Q::Slot>) {
+    fn start(&mut self, Claim { place, work }: Claim<Q::Place>) {
         self.in_flight.spawn(async move {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
                 let name = Q::NAME;
                 tracing::error!("work on {name} panicked; it is claimed again after its lease");
             }
-            slot
+            place
         });
     }
 
-    fn ended(&mut self, ended: Result<Q::Slot, JoinError>) {
+    fn ended(&mut self, ended: Result<Q::Place, JoinError>) {
         self.queue.ended(ended.expect("panics are caught"));
     }
 
     fn free(&self) -> usize {
-        Q::SLOTS.saturating_sub(self.in_flight.len())
+        Q::PLACES.saturating_sub(self.in_flight.len())
     }
 }
 
@@ -137,7 +137,7 @@ impl<Q: LeaseQueue> Worker for LeaseWorker<Q> {
             let window = Window {
                 now,
                 lease_end: later(now, self.lease),
-                limit: i64::try_from(self.free()).expect("few slots"),
+                limit: i64::try_from(self.free()).expect("few places"),
             };
             for claim in self.queue.claim(window).await? {
                 self.start(claim);

@@ -205,7 +205,8 @@ impl Artifacts {
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = fs::metadata(path)?.len();
     if bytes > ARTIFACT_BYTES_MAX {
-        return Err(io::Error::other("larger than any artifact may be"));
+        let message = format!("it has {bytes} bytes, more than {ARTIFACT_BYTES_MAX}");
+        return Err(io::Error::other(message));
     }
     fs::read(path)
 }

@@ -203,10 +203,10 @@ impl Caller {
         let deadline = Duration::from_millis(deadline_ms);
         let mut turned_slow = false;
         loop {
-            let whose = (call.number(), call.tenant());
-            let waiting = self.pools.slots(&ready.own, whose, turned_slow);
+            let function = (call.number(), call.tenant());
+            let waiting = self.pools.places(&ready.own, function, turned_slow);
             let waited = tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await;
-            let Ok(Ok(slots)) = waited else {
+            let Ok(Ok(places)) = waited else {
                 return CallResult::not_run(Cause::Busy { queue_ms_max });
             };
             let begun = Instant::now();
@@ -216,7 +216,7 @@ impl Caller {
                 Arc::clone(ready),
                 Arc::clone(call),
             );
-            let running = self.pools.run(&ready.own, whose, slots, deadline, work);
+            let running = self.pools.run(&ready.own, function, places, deadline, work);
             let ended = tokio::time::timeout(deadline * WALL_PER_DEADLINE, running).await;
             if let Ok(None) = ended {
                 turned_slow = true;

@@ -51,8 +51,8 @@ pub enum Cause {
         "was not called: its arguments take {bytes} bytes, and at most {bytes_max} are passed to flow logic"
     )]
     InputTooLarge { bytes: usize, bytes_max: usize },
-    /// No slot for the call became free in time.
-    #[error("was not called: no slot became free within {queue_ms_max} ms")]
+    /// No place for the call became free in time.
+    #[error("was not called: no place became free within {queue_ms_max} ms")]
     Busy { queue_ms_max: u64 },
     /// The machine was too busy: the call exceeded its wall time, but not its processor time.
     #[error("was given too little processor time to answer within {wall_ms} ms")]

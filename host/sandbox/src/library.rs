@@ -35,7 +35,7 @@ use wrkflw_core::ids::Digest;
 
 /// The least that a component counts for in the cache, in KiB. This limits the number of small ones.
 const WEIGHT_KIB_MIN: u32 = 64;
-/// How long all calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust.
+/// How long all calls wait for a component, beyond the longest wait for a place. The compiler takes a second for a component in Rust.
 const LOAD_WAIT: Duration = Duration::from_secs(3);
 /// The same for as many calls as may run at a time: on a busy machine the compiler, which has a low priority, takes longer.
 const PATIENT_WAIT: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ const FAILURES_MAX: u64 = 1_000;
 /// A component whose imports and exports are resolved.
 pub(super) struct Ready {
     pub(super) logic: Logic,
-    /// The slots of this component's calls, and whether its calls are slow.
+    /// The places of this component's calls, and whether its calls are slow.
     pub(super) own: Own,
     pub(super) measures: Measures,
     code_bytes: usize,
@@ -78,7 +78,7 @@ pub(super) struct Library {
     artifacts: Option<Arc<Artifacts>>,
     compilation: Compilation,
     component_bytes_max: usize,
-    slots_each: usize,
+    places_each: usize,
     in_memory: Counter,
 }
 
@@ -111,7 +111,7 @@ impl Library {
             artifacts: artifacts.map(Arc::new),
             compilation: Compilation::new(settings),
             component_bytes_max: settings.component_bytes_max,
-            slots_each: (settings.concurrency / 2).max(1),
+            places_each: (settings.concurrency / 2).max(1),
             in_memory: lookups("memory"),
         })
     }

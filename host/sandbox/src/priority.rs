@@ -3,10 +3,10 @@
 //! Nearly every call is quick and runs on the thread of its caller. A call that has used more than [`QUICK_MAX`] moves at its next tick
 //! to threads of the lowest scheduling priority in the host. So a guest that uses up its whole budget uses only time that no other
 //! thread needs. The next call of the same function of the component begins on these threads, until a call of it is quick. The slow
-//! pool has slots of its own, so the slots of quick calls stay free. If no slow slot is free, the call ends and begins again when one
-//! is free: a waiting call would hold the slot or the memory of another call. A component gets at most half of the slots of each pool,
-//! so one flow cannot take all slots of its tenant. A tenant gets at most three quarters of the slow slots, so copies of a flow cannot
-//! take all slots of the host. The limit of a slow call is in processor time: a busy machine delays an answer, but does not change it.
+//! pool has places of its own, so the places of quick calls stay free. If no slow place is free, the call ends and begins again when one
+//! is free: a waiting call would hold the place or the memory of another call. A component gets at most half of the places of each pool,
+//! so one flow cannot take all places of its tenant. A tenant gets at most three quarters of the slow places, so copies of a flow cannot
+//! take all places of the host. The limit of a slow call is in processor time: a busy machine delays an answer, but does not change it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,19 +27,19 @@ const NICENESS: i32 = 10;
 /// Processor time of a quick call. Its wall time may be any longer, because other threads may have delayed it.
 const QUICK_MAX: Duration = Duration::from_millis(2);
 
-/// The slots of one component.
+/// The places of one component.
 #[derive(Debug)]
 pub(super) struct Own {
-    slots: Arc<Semaphore>,
+    places: Arc<Semaphore>,
     /// Whether the last call of each function was slow, by [`Call::number`]. With one flag for all functions, a quick call of
     /// another function would reset it, and the next slow transition would begin on the thread of its caller again.
     slow: [AtomicBool; Call::FUNCTIONS],
 }
 
 impl Own {
-    pub(super) fn new(slots: usize) -> Own {
+    pub(super) fn new(places: usize) -> Own {
         Own {
-            slots: Arc::new(Semaphore::new(slots)),
+            places: Arc::new(Semaphore::new(places)),
             slow: Default::default(),
         }
     }
@@ -50,16 +50,16 @@ impl Own {
 pub(super) struct Pools {
     quick: Arc<Semaphore>,
     slow: Arc<Semaphore>,
-    /// The slow slots of each tenant that has slow calls.
+    /// The slow places of each tenant that has slow calls.
     tenants: Mutex<HashMap<String, Weak<Semaphore>>>,
-    slots_each: usize,
+    places_each: usize,
     /// None only while this is dropped.
     threads: Option<Runtime>,
 }
 
-/// The slots of one call, held until all resources of the call are freed.
+/// The places of one call, held until all resources of the call are freed.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct Places {
     _own: OwnedSemaphorePermit,
     /// None for a quick call.
     tenant: Option<OwnedSemaphorePermit>,
@@ -77,12 +77,12 @@ pub(super) enum Ended<T> {
     Lost,
 }
 
-/// A running call. Fields are dropped in this order: its resources before its slots.
+/// A running call. Fields are dropped in this order: its resources before its places.
 struct Running<T> {
     work: Pin<Box<dyn Future<Output = T> + Send>>,
     used: Duration,
     deadline: Duration,
-    slots: Slots,
+    places: Places,
 }
 
 impl<T> Running<T> {
@@ -90,7 +90,7 @@ impl<T> Running<T> {
         let begun = processor_time();
         let polled = self.work.as_mut().poll(context);
         // A reading is a system call. The time of a quick call that has answered is not needed.
-        if polled.is_pending() || self.slots.begins_slow {
+        if polled.is_pending() || self.places.begins_slow {
             self.used += processor_time().saturating_sub(begun);
         }
         polled
@@ -139,23 +139,23 @@ impl Pools {
             quick: Arc::new(Semaphore::new(calls)),
             slow: Arc::new(Semaphore::new(calls)),
             tenants: Mutex::default(),
-            slots_each: (calls * 3 / 4).max(1),
+            places_each: (calls * 3 / 4).max(1),
             threads: Some(threads),
         })
     }
 
-    /// Acquires the component's own slot and the tenant's share before a shared slot. So a component whose calls all reach their deadline
-    /// delays only itself, and the shared slots stay free for others. A call that waits for its tenant's share holds no slot of the
-    /// component, because other tenants use the component. A call that waits for a slot of the component holds no share of the tenant,
+    /// Acquires the component's own place and the tenant's share before a shared place. So a component whose calls all reach their deadline
+    /// delays only itself, and the shared places stay free for others. A call that waits for its tenant's share holds no place of the
+    /// component, because other tenants use the component. A call that waits for a place of the component holds no share of the tenant,
     /// because the tenant has other components. `function` is a [`Call::number`]. `turned_slow` if the call began before, and is slow.
-    pub(super) async fn slots(
+    pub(super) async fn places(
         &self,
         own: &Own,
         (function, tenant): (usize, &str),
         turned_slow: bool,
-    ) -> Result<Slots, AcquireError> {
+    ) -> Result<Places, AcquireError> {
         let (held, of_tenant) = loop {
-            let held = Arc::clone(&own.slots).acquire_owned().await?;
+            let held = Arc::clone(&own.places).acquire_owned().await?;
             if !turned_slow && !own.slow[function].load(Ordering::Relaxed) {
                 break (held, None);
             }
@@ -165,13 +165,13 @@ impl Pools {
             }
             drop(held);
             let of_tenant = share.acquire_owned().await?;
-            if let Ok(held) = Arc::clone(&own.slots).try_acquire_owned() {
+            if let Ok(held) = Arc::clone(&own.places).try_acquire_owned() {
                 break (held, Some(of_tenant));
             }
         };
         let begins_slow = of_tenant.is_some();
         let pool = if begins_slow { &self.slow } else { &self.quick };
-        Ok(Slots {
+        Ok(Places {
             _own: held,
             tenant: of_tenant,
             shared: Arc::clone(pool).acquire_owned().await?,
@@ -179,35 +179,35 @@ impl Pools {
         })
     }
 
-    /// The slow slots of a tenant.
+    /// The slow places of a tenant.
     fn of_tenant(&self, name: &str) -> Arc<Semaphore> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slots) = tenants.get(name).and_then(Weak::upgrade) {
-            return slots;
+        if let Some(places) = tenants.get(name).and_then(Weak::upgrade) {
+            return places;
         }
-        tenants.retain(|_, slots| slots.strong_count() > 0);
-        let slots = Arc::new(Semaphore::new(self.slots_each));
-        tenants.insert(name.to_owned(), Arc::downgrade(&slots));
-        slots
+        tenants.retain(|_, places| places.strong_count() > 0);
+        let places = Arc::new(Semaphore::new(self.places_each));
+        tenants.insert(name.to_owned(), Arc::downgrade(&places));
+        places
     }
 
-    /// Runs a call until it ends or has used up `deadline` of processor time. None if it turned slow and no slow slot is free: the
-    /// caller then begins it again with a slow slot.
+    /// Runs a call until it ends or has used up `deadline` of processor time. None if it turned slow and no slow place is free: the
+    /// caller then begins it again with a slow place.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         own: &Own,
         (function, tenant): (usize, &str),
-        slots: Slots,
+        places: Places,
         deadline: Duration,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<Ended<T>> {
-        let begins_slow = slots.begins_slow;
+        let begins_slow = places.begins_slow;
         let slow = &own.slow[function];
         let mut running = Running {
             work: Box::pin(work),
             used: Duration::ZERO,
             deadline,
-            slots,
+            places,
         };
         if !begins_slow {
             let first = std::future::poll_fn(|context| match running.poll_measured(context) {
@@ -221,8 +221,8 @@ impl Pools {
             metrics::counter!("wrkflw_guest_slow_total").increment(1);
             slow.store(true, Ordering::Relaxed);
             let of_tenant = self.of_tenant(tenant).try_acquire_owned().ok()?;
-            running.slots.shared = Arc::clone(&self.slow).try_acquire_owned().ok()?;
-            running.slots.tenant = Some(of_tenant);
+            running.places.shared = Arc::clone(&self.slow).try_acquire_owned().ok()?;
+            running.places.tenant = Some(of_tenant);
         }
         let threads = self.threads.as_ref().expect("taken on drop alone");
         // A timeout drops the handle. The call is then dropped at its next tick.

@@ -34,7 +34,7 @@ pub struct Evaluation {
     pub answer: Answer,
     /// The same on every run of the same question.
     pub fuel: u64,
-    /// Wall time from when the call got its slot to the answer.
+    /// Wall time from when the call got its place to the answer.
     pub duration: Duration,
 }
 

@@ -21,7 +21,7 @@ pub const DEADLINE_MS_CEILING: u64 = 2_000;
 pub(crate) const COMPONENT_BYTES_CEILING: usize = 64 << 20;
 /// The largest input or output that any setting may allow.
 pub(crate) const MESSAGE_BYTES_CEILING: usize = 4 << 20;
-/// The longest time that any setting may let a call wait for its slot.
+/// The longest time that any setting may let a call wait for its place.
 pub(crate) const QUEUE_MS_CEILING: u64 = 60_000;
 /// The most table entries that any setting may grant one call.
 pub(crate) const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
@@ -44,7 +44,7 @@ pub struct Settings {
     /// Limit of the processor time of a call that was moved to low priority. The fuel normally ends it earlier. Its wall time may
     /// be twenty times as long.
     pub deadline_ms: u64,
-    /// How long a call may wait for its slot before it is refused.
+    /// How long a call may wait for its place before it is refused.
     pub queue_ms_max: u64,
     /// Linear memory of one call, all memories together.
     pub memory_bytes_max: usize,
@@ -57,7 +57,7 @@ pub struct Settings {
     /// Size of an uploaded component.
     pub component_bytes_max: usize,
     /// Concurrent quick calls, and the same number of slow ones. A component may use at most half of them, and a tenant
-    /// three quarters of the slow ones, so that others always get a slot.
+    /// three quarters of the slow ones, so that others always get a place.
     pub concurrency: usize,
     /// Size of the machine code in memory.
     pub cache_bytes_max: u64,

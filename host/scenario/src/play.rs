@@ -13,7 +13,9 @@ use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::{Json, Node};
 use wrkflw_core::moment;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
-use wrkflw_core::scenario::{Acting, Logic, Meant, PASSING_MAX, Stopped, World};
+use wrkflw_core::scenario::{
+    Acting, Logic, Meant, PASSING_MAX, Stopped, World, is_still_due, next_moment,
+};
 use wrkflw_core::version::Version;
 
 pub use crate::expect::Difference;
@@ -293,11 +295,11 @@ impl<L: Logic> Play<'_, L> {
     fn passes(&mut self, until: Timestamp) -> Happened {
         let mut events = Vec::new();
         for _ in 0..PASSING_MAX {
-            let Some(command) = self.world.next_moment(until) else {
+            let Some(command) = next_moment(&mut self.world, until) else {
                 return Ok(events);
             };
             events.extend(self.run(&Actor::host(), &command)?);
-            if self.world.is_still_due(&command) {
+            if is_still_due(&self.world, &command) {
                 let message = "the host tries a deadline again and again";
                 return Err(vec![SeenRefusal::new(seen::FAULT, message)]);
             }

@@ -48,7 +48,6 @@ mod layers;
 mod me;
 mod migrations;
 mod minimal;
-mod misfit;
 mod newline;
 mod notifications;
 mod observe;
@@ -74,6 +73,7 @@ mod task_commands;
 mod tasks;
 pub mod token;
 pub mod uploads;
+mod value_error;
 mod verification;
 mod versions;
 mod view;
@@ -105,6 +105,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::AllowedAddresses;
 use wrkflw_engine::{Engine, Identity, TRUSTED};
 use wrkflw_runtime::lru::Lru;
+use wrkflw_store::directory::tenants;
 
 /// Maximum number of tenants whose numbers are cached.
 const TENANTS_MAX: usize = 10_000;
@@ -239,7 +240,7 @@ impl App {
         let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant) {
             tenant
         } else {
-            let found = self.engine.reader().tenant(&claims.tenant).await?;
+            let found = tenants::find(self.engine.reader(), &claims.tenant).await?;
             let unknown = || {
                 Problem::new(
                     "unknown_tenant",

@@ -25,76 +25,72 @@ pub struct Declared {
     pub kind: AttributeType,
 }
 
-impl Reader {
-    /// The attributes that a definition declares, or any definition of the tenant; with `names`, only these. A name
-    /// occurs once for each type that it is declared with.
-    pub async fn declared_attributes(
-        &self,
-        tenant: TenantId,
-        definition: Option<&str>,
-        names: Option<&[String]>,
-    ) -> Result<Vec<Declared>, StoreError> {
-        let rows = sqlx::query!(
-            "select distinct name, type from attribute_declaration
-            where tenant_id = $1 and ($2::text is null or definition_key = $2) and ($3::text[] is null or name = any($3))
-            order by name, type limit $4",
-            tenant.0,
-            definition,
-            names as _,
-            DECLARATIONS_MAX
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        let declared = rows.into_iter().map(|row| {
-            let kind = AttributeType::named(&row.r#type).ok_or_else(|| {
-                let detail = format!("the type {}", row.r#type);
-                StoreError::inconsistent("attribute_declaration", &row.name, detail)
-            })?;
-            Ok(Declared {
-                name: row.name,
-                kind,
-            })
-        });
-        declared.collect()
-    }
+/// The attributes that a definition declares, or any definition of the tenant; with `names`, only these. A name
+/// occurs once for each type that it is declared with.
+pub async fn declared(
+    reader: &Reader,
+    tenant: TenantId,
+    definition: Option<&str>,
+    names: Option<&[String]>,
+) -> Result<Vec<Declared>, StoreError> {
+    let rows = sqlx::query!(
+        "select distinct name, type from attribute_declaration
+        where tenant_id = $1 and ($2::text is null or definition_key = $2) and ($3::text[] is null or name = any($3))
+        order by name, type limit $4",
+        tenant.0,
+        definition,
+        names as _,
+        DECLARATIONS_MAX
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    let declared = rows.into_iter().map(|row| {
+        let kind = AttributeType::named(&row.r#type).ok_or_else(|| {
+            let detail = format!("the type {}", row.r#type);
+            StoreError::inconsistent("attribute_declaration", &row.name, detail)
+        })?;
+        Ok(Declared {
+            name: row.name,
+            kind,
+        })
+    });
+    declared.collect()
+}
 
-    /// The attributes of these instances.
-    pub async fn attributes(
-        &self,
-        viewer: &Viewer,
-        instances: &[Uuid],
-    ) -> Result<BTreeMap<Uuid, BTreeMap<String, AttributeValue>>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select instance_id, name, text_value, boolean_value, decimal_value::text as decimal_value, float_value,
-                timestamp_value as "timestamp_value: Time", bytes_value
-            from attribute where tenant_id = $1 and instance_id = any($2)"#,
-            viewer.tenant.0,
-            instances
-        )
-        .fetch_all(&mut self.reading(viewer).await?)
-        .await?;
-        let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        for row in rows {
-            let value = row
-                .text_value
-                .map(AttributeValue::Text)
-                .or(row.boolean_value.map(AttributeValue::Boolean))
-                .or(row.decimal_value.map(AttributeValue::Decimal))
-                .or(row.float_value.map(AttributeValue::Float))
-                .or(row
-                    .timestamp_value
-                    .map(|time| AttributeValue::Timestamp(time.0)))
-                .or(row.bytes_value.map(AttributeValue::Bytes))
-                .ok_or_else(|| {
-                    StoreError::inconsistent("attribute", row.instance_id, "no value")
-                })?;
-            found
-                .entry(row.instance_id)
-                .or_default()
-                .insert(row.name, value);
-        }
-        Ok(found)
+/// The attributes of these instances.
+pub async fn list(
+    reader: &Reader,
+    viewer: &Viewer,
+    instances: &[Uuid],
+) -> Result<BTreeMap<Uuid, BTreeMap<String, AttributeValue>>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select instance_id, name, text_value, boolean_value, decimal_value::text as decimal_value, float_value,
+            timestamp_value as "timestamp_value: Time", bytes_value
+        from attribute where tenant_id = $1 and instance_id = any($2)"#,
+        viewer.tenant.0,
+        instances
+    )
+    .fetch_all(&mut reader.reading(viewer).await?)
+    .await?;
+    let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for row in rows {
+        let value = row
+            .text_value
+            .map(AttributeValue::Text)
+            .or(row.boolean_value.map(AttributeValue::Boolean))
+            .or(row.decimal_value.map(AttributeValue::Decimal))
+            .or(row.float_value.map(AttributeValue::Float))
+            .or(row
+                .timestamp_value
+                .map(|time| AttributeValue::Timestamp(time.0)))
+            .or(row.bytes_value.map(AttributeValue::Bytes))
+            .ok_or_else(|| StoreError::inconsistent("attribute", row.instance_id, "no value"))?;
+        found
+            .entry(row.instance_id)
+            .or_default()
+            .insert(row.name, value);
     }
+    Ok(found)
 }
 
 /// Conditions as parallel arrays, with one element for each condition.

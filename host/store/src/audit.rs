@@ -119,103 +119,101 @@ impl<T> AuditPage<T> {
     }
 }
 
-impl Reader {
-    /// Entries of an instance after `seq`, or before it if the newest come first.
-    pub async fn audit(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-        filter: &AuditFilter,
-        (seq, limit): (Option<u64>, u32),
-    ) -> Result<AuditPage<AuditRow>, StoreError> {
-        const FIRST: i64 = 1;
-        let mut connection = self.reading(Viewer::all(tenant)).await?;
-        // Read before the rows, so that all rows up to it are among these.
-        let last = sqlx::query_scalar!(
-            "select seq from audit_entry where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2
-            order by seq desc limit 1",
-            tenant.0,
-            instance.0
-        )
-        .fetch_optional(&mut connection)
-        .await?
-        .unwrap_or(0);
-        let (span, stopped) = filter.span(seq, FIRST, last);
-        // One of the two parts returns nothing. An index gives either order, but the planner uses none if a parameter chooses the order.
-        let rows = sqlx::query_as!(
-            Row,
-            r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",
-                actor, task_id, payload as "payload!", evidence, salt as "salt!", occurred_at as "at!: Time",
-                hash as "hash!", event_seq, of_all as "all!"
+/// Entries of an instance after `seq`, or before it if the newest come first.
+pub async fn of_instance(
+    reader: &Reader,
+    tenant: TenantId,
+    instance: InstanceId,
+    filter: &AuditFilter,
+    (seq, limit): (Option<u64>, u32),
+) -> Result<AuditPage<AuditRow>, StoreError> {
+    const FIRST: i64 = 1;
+    let mut connection = reader.reading(Viewer::all(tenant)).await?;
+    // Read before the rows, so that all rows up to it are among these.
+    let last = sqlx::query_scalar!(
+        "select seq from audit_entry where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2
+        order by seq desc limit 1",
+        tenant.0,
+        instance.0
+    )
+    .fetch_optional(&mut connection)
+    .await?
+    .unwrap_or(0);
+    let (span, stopped) = filter.span(seq, FIRST, last);
+    // One of the two parts returns nothing. An index gives either order, but the planner uses none if a parameter chooses the order.
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",
+            actor, task_id, payload as "payload!", evidence, salt as "salt!", occurred_at as "at!: Time",
+            hash as "hash!", event_seq, of_all as "all!"
+        from (
+            select *, count(*) over () as of_all, coalesce(
+                sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
+                    order by place rows between unbounded preceding and 1 preceding
+                ), 0) as before
             from (
-                select *, count(*) over () as of_all, coalesce(
-                    sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
-                        order by place rows between unbounded preceding and 1 preceding
-                    ), 0) as before
-                from (
-                    (select seq as place, * from audit_entry
-                    where not $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
-                      and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
-                      and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
-                    order by seq limit $10)
-                    union all
-                    (select -seq as place, * from audit_entry
-                    where $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
-                      and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
-                      and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
-                    order by seq desc limit $10)
-                ) e
+                (select seq as place, * from audit_entry
+                where not $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
+                  and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
+                  and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
+                order by seq limit $10)
+                union all
+                (select -seq as place, * from audit_entry
+                where $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
+                  and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
+                  and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
+                order by seq desc limit $10)
             ) e
-            where before < $11
-            order by place"#,
-            tenant.0,
-            instance.0,
-            span.start,
-            span.end,
-            filter.newest_first,
-            filter.actor,
-            filter.kind,
-            filter.from.map(Time) as _,
-            filter.until.map(Time) as _,
-            i64::from(limit) + 1,
-            PAGE_BYTES_MAX
-        )
-        .fetch_all(&mut connection)
-        .await?;
-        let all = rows.first().map_or(0, |row| row.all);
-        let rows: Vec<AuditRow> = rows.into_iter().map(AuditRow::from).collect();
-        Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
-    }
+        ) e
+        where before < $11
+        order by place"#,
+        tenant.0,
+        instance.0,
+        span.start,
+        span.end,
+        filter.newest_first,
+        filter.actor,
+        filter.kind,
+        filter.from.map(Time) as _,
+        filter.until.map(Time) as _,
+        i64::from(limit) + 1,
+        PAGE_BYTES_MAX
+    )
+    .fetch_all(&mut connection)
+    .await?;
+    let all = rows.first().map_or(0, |row| row.all);
+    let rows: Vec<AuditRow> = rows.into_iter().map(AuditRow::from).collect();
+    Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
+}
 
-    /// Entries of a tenant after `leaf`, or before it if the newest come first, in the order of the tree, and when the last checkpoint
-    /// was signed. An entry that no checkpoint covers has no leaf yet.
-    pub async fn audit_of_tenant(
-        &self,
-        tenant: TenantId,
-        filter: &AuditFilter,
-        (leaf, limit): (Option<u64>, u32),
-    ) -> Result<(AuditPage<PlacedRow>, Option<Timestamp>), StoreError> {
-        let mut connection = self.reading(Viewer::all(tenant)).await?;
-        // A forward cursor is not before the first leaf.
-        let bound = filter
-            .from
-            .filter(|_| filter.newest_first || leaf.is_none());
-        let first = first_leaf(&mut connection, tenant, bound).await?;
-        // Read before the rows, so that all rows up to the last leaf, and all that the checkpoint covers, are among these.
-        let last = sqlx::query!(
-            r#"select (select run_end(leaf, digests) from audit_leaf where tenant_id = $1 order by leaf desc limit 1) as "end?",
-                (select signed_at from checkpoint where tenant_id = $1 order by number desc limit 1) as "signed_at?: Time""#,
-            tenant.0
-        )
-        .fetch_one(&mut connection)
-        .await?;
-        let (span, stopped) = filter.span(leaf, first, last.end.unwrap_or(0) - 1);
-        let rows = placed(&mut connection, tenant, filter, span, limit).await?;
-        let all = rows.first().map_or(0, |row| row.all);
-        let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
-        let page = AuditPage::of(rows, all, limit, stopped, |row| row.leaf);
-        Ok((page, last.signed_at.map(|at| at.0)))
-    }
+/// Entries of a tenant after `leaf`, or before it if the newest come first, in the order of the tree, and when the last checkpoint
+/// was signed. An entry that no checkpoint covers has no leaf yet.
+pub async fn of_tenant(
+    reader: &Reader,
+    tenant: TenantId,
+    filter: &AuditFilter,
+    (leaf, limit): (Option<u64>, u32),
+) -> Result<(AuditPage<PlacedRow>, Option<Timestamp>), StoreError> {
+    let mut connection = reader.reading(Viewer::all(tenant)).await?;
+    // A forward cursor is not before the first leaf.
+    let bound = filter
+        .from
+        .filter(|_| filter.newest_first || leaf.is_none());
+    let first = first_leaf(&mut connection, tenant, bound).await?;
+    // Read before the rows, so that all rows up to the last leaf, and all that the checkpoint covers, are among these.
+    let last = sqlx::query!(
+        r#"select (select run_end(leaf, digests) from audit_leaf where tenant_id = $1 order by leaf desc limit 1) as "end?",
+            (select signed_at from checkpoint where tenant_id = $1 order by number desc limit 1) as "signed_at?: Time""#,
+        tenant.0
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    let (span, stopped) = filter.span(leaf, first, last.end.unwrap_or(0) - 1);
+    let rows = placed(&mut connection, tenant, filter, span, limit).await?;
+    let all = rows.first().map_or(0, |row| row.all);
+    let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
+    let page = AuditPage::of(rows, all, limit, stopped, |row| row.leaf);
+    Ok((page, last.signed_at.map(|at| at.0)))
 }
 
 /// The entries with these leaves that pass the filter: at most one more than `limit`.

@@ -17,7 +17,7 @@ use wrkflw_core::audit::{Stream, StreamKind, sha256};
 use wrkflw_core::ids::{TenantId, VersionRef, hex};
 use wrkflw_core::json::Json;
 
-pub use claims::{Batch, End, Outcome};
+pub use claims::{Batch, End, Outcome, claim_batch, has_ended, put_off_item, settle_items};
 
 /// Items of one operation.
 pub const ITEMS_MAX: usize = 100_000;
@@ -102,163 +102,160 @@ pub struct Item {
     pub ended_at: Option<Timestamp>,
 }
 
-impl Reader {
-    /// The next instances of the version that have not ended and that the viewer sees, in the order of their ids. Also the place from
-    /// which to go on, if there may be more.
-    pub async fn alive(
-        &self,
-        viewer: &Viewer,
-        version: &VersionRef,
-        filter: &AliveFilter,
-        after: Option<Uuid>,
-        limit: usize,
-    ) -> Result<(Vec<Uuid>, Option<Uuid>), StoreError> {
-        let mut looking = self.looking(viewer).await?;
-        let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let is_restricted = viewer.is_restricted();
-        let connection = if is_restricted {
-            looking.places().await?
-        } else {
-            looking.seen().await?
-        };
-        let ids = sqlx::query_scalar!(
-            "select i.id from instance i
-            where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
-              and i.status in ('RUNNING', 'SUSPENDED')
-              and ($4::text is null or i.status = $4)
-              and ($5::text is null or exists (
-                  select from state_instance s
-                  where s.tenant_id = i.tenant_id and s.name = $5 and s.instance_id = i.id and s.left_at is null
-              ))
-              and ($6::text is null or i.entity_type = $6)
-              and ($7::text is null or i.entity_id = $7)
-              and ($8::text is null or i.initiator = $8)
-              and ($9::uuid is null or i.id > $9)
-            order by i.id limit $10",
-            viewer.tenant.0,
-            version.key,
-            version.version.cast_signed(),
-            filter.status,
-            filter.state,
-            filter.entity_type,
-            filter.entity_id,
-            filter.initiator,
-            after,
-            most
-        );
-        let mut found = ids.fetch_all(connection).await?;
-        let next = found.last().copied();
-        let next = next.filter(|_| found.len() >= limit);
-        looking.keep_seen(&mut found, most, |id| Some(*id)).await?;
-        Ok((found, next))
-    }
-
-    /// An operation and its progress.
-    pub async fn operation(
-        &self,
-        tenant: TenantId,
-        id: Uuid,
-    ) -> Result<Option<Operation>, StoreError> {
-        let mut found = self.operations(tenant, Some(id), None, (None, 1)).await?;
-        Ok(found.pop())
-    }
-
-    /// The operations before a place, newest first, or the one with this id. With `by`, only those that this person requested.
-    pub async fn operations(
-        &self,
-        tenant: TenantId,
-        id: Option<Uuid>,
-        before: Option<(Timestamp, Uuid)>,
-        (by, limit): (Option<&str>, i64),
-    ) -> Result<Vec<Operation>, StoreError> {
-        let (at, last) = before.unzip();
-        let rows = sqlx::query!(
-            r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
-                stopped_by, total, more, done, refused, failed, (
-                    select i.instance_id from bulk_item i where i.tenant_id = o.tenant_id and i.operation_id = o.id
-                    order by i.instance_id desc limit 1
-                ) as "last?"
-            from bulk_operation o where tenant_id = $1 and ($2::uuid is null or id = $2)
-              and ($3::timestamptz is null or (created_at, id) < ($3, $4)) and ($6::text is null or requested_by = $6)
-            order by created_at desc, id desc limit $5"#,
-            tenant.0,
-            id,
-            at.map(Time) as _,
-            last,
-            limit,
-            by
-        )
-        // The last instance serves only as a position, so it may be one that the viewer does not see.
-        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
-        .await?;
-        let view = rows.into_iter().map(|row| Operation {
-            id: row.id,
-            action: row.action,
-            status: match (row.ended_at, &row.stopped_by) {
-                (None, _) => "RUNNING",
-                (Some(_), None) => "DONE",
-                (Some(_), Some(_)) => "STOPPED",
-            },
-            settings: Json::from_canonical(row.settings),
-            requested_by: row.requested_by,
-            created_at: row.created_at.0,
-            ended_at: row.ended_at.map(|time| time.0),
-            stopped_by: row.stopped_by,
-            total: row.total.cast_unsigned(),
-            more: row.more,
-            last: row.last,
-            done: row.done.cast_unsigned(),
-            refused: row.refused.cast_unsigned(),
-            failed: row.failed.cast_unsigned(),
-        });
-        Ok(view.collect())
-    }
-
-    /// The items of an operation, by instance id. `result` selects the items with it; `waiting` selects those without one.
-    pub async fn operation_items(
-        &self,
-        viewer: &Viewer,
-        id: Uuid,
-        result: Option<&str>,
-        after: Option<Uuid>,
-        limit: i64,
-    ) -> Result<Vec<Item>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select instance_id, result, code, detail, revision, ended_at as "ended_at: Time"
-            from bulk_item where tenant_id = $1 and operation_id = $2
-              and ($3::text is null or coalesce(result, 'waiting') = $3)
-              and ($4::uuid is null or instance_id > $4)
-            order by instance_id limit $5"#,
-            viewer.tenant.0,
-            id,
-            result,
-            after,
-            limit
-        )
-        .fetch_all(&mut self.reading(viewer).await?)
-        .await?;
-        let view = rows.into_iter().map(|row| Item {
-            instance: row.instance_id,
-            result: row.result,
-            code: row.code,
-            detail: row.detail,
-            revision: row.revision.map(i32::cast_unsigned),
-            ended_at: row.ended_at.map(|time| time.0),
-        });
-        Ok(view.collect())
-    }
+/// The next instances of the version that have not ended and that the viewer sees, in the order of their ids. Also the place from
+/// which to go on, if there may be more.
+pub async fn alive(
+    reader: &Reader,
+    viewer: &Viewer,
+    version: &VersionRef,
+    filter: &AliveFilter,
+    after: Option<Uuid>,
+    limit: usize,
+) -> Result<(Vec<Uuid>, Option<Uuid>), StoreError> {
+    let mut looking = reader.looking(viewer).await?;
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let is_restricted = viewer.is_restricted();
+    let connection = if is_restricted {
+        looking.places().await?
+    } else {
+        looking.seen().await?
+    };
+    let ids = sqlx::query_scalar!(
+        "select i.id from instance i
+        where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
+          and i.status in ('RUNNING', 'SUSPENDED')
+          and ($4::text is null or i.status = $4)
+          and ($5::text is null or exists (
+              select from state_instance s
+              where s.tenant_id = i.tenant_id and s.name = $5 and s.instance_id = i.id and s.left_at is null
+          ))
+          and ($6::text is null or i.entity_type = $6)
+          and ($7::text is null or i.entity_id = $7)
+          and ($8::text is null or i.initiator = $8)
+          and ($9::uuid is null or i.id > $9)
+        order by i.id limit $10",
+        viewer.tenant.0,
+        version.key,
+        version.version.cast_signed(),
+        filter.status,
+        filter.state,
+        filter.entity_type,
+        filter.entity_id,
+        filter.initiator,
+        after,
+        most
+    );
+    let mut found = ids.fetch_all(connection).await?;
+    let next = found.last().copied();
+    let next = next.filter(|_| found.len() >= limit);
+    looking.keep_seen(&mut found, most, |id| Some(*id)).await?;
+    Ok((found, next))
 }
 
-impl Store {
-    /// Begins an operation with all its items, unless the same request has begun it before.
-    pub async fn begin_operation(
-        &self,
-        tenant: TenantId,
-        new: &NewOperation<'_>,
-        note: &Note<'_>,
-    ) -> Result<BeginResult, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// An operation and its progress.
+pub async fn get(
+    reader: &Reader,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<Operation>, StoreError> {
+    let mut found = list(reader, tenant, Some(id), None, (None, 1)).await?;
+    Ok(found.pop())
+}
+
+/// The operations before a place, newest first, or the one with this id. With `by`, only those that this person requested.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    id: Option<Uuid>,
+    before: Option<(Timestamp, Uuid)>,
+    (by, limit): (Option<&str>, i64),
+) -> Result<Vec<Operation>, StoreError> {
+    let (at, last) = before.unzip();
+    let rows = sqlx::query!(
+        r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
+            stopped_by, total, more, done, refused, failed, (
+                select i.instance_id from bulk_item i where i.tenant_id = o.tenant_id and i.operation_id = o.id
+                order by i.instance_id desc limit 1
+            ) as "last?"
+        from bulk_operation o where tenant_id = $1 and ($2::uuid is null or id = $2)
+          and ($3::timestamptz is null or (created_at, id) < ($3, $4)) and ($6::text is null or requested_by = $6)
+        order by created_at desc, id desc limit $5"#,
+        tenant.0,
+        id,
+        at.map(Time) as _,
+        last,
+        limit,
+        by
+    )
+    // The last instance serves only as a position, so it may be one that the viewer does not see.
+    .fetch_all(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    let view = rows.into_iter().map(|row| Operation {
+        id: row.id,
+        action: row.action,
+        status: match (row.ended_at, &row.stopped_by) {
+            (None, _) => "RUNNING",
+            (Some(_), None) => "DONE",
+            (Some(_), Some(_)) => "STOPPED",
+        },
+        settings: Json::from_canonical(row.settings),
+        requested_by: row.requested_by,
+        created_at: row.created_at.0,
+        ended_at: row.ended_at.map(|time| time.0),
+        stopped_by: row.stopped_by,
+        total: row.total.cast_unsigned(),
+        more: row.more,
+        last: row.last,
+        done: row.done.cast_unsigned(),
+        refused: row.refused.cast_unsigned(),
+        failed: row.failed.cast_unsigned(),
+    });
+    Ok(view.collect())
+}
+
+/// The items of an operation, by instance id. `result` selects the items with it; `waiting` selects those without one.
+pub async fn items(
+    reader: &Reader,
+    viewer: &Viewer,
+    id: Uuid,
+    result: Option<&str>,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Item>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select instance_id, result, code, detail, revision, ended_at as "ended_at: Time"
+        from bulk_item where tenant_id = $1 and operation_id = $2
+          and ($3::text is null or coalesce(result, 'waiting') = $3)
+          and ($4::uuid is null or instance_id > $4)
+        order by instance_id limit $5"#,
+        viewer.tenant.0,
+        id,
+        result,
+        after,
+        limit
+    )
+    .fetch_all(&mut reader.reading(viewer).await?)
+    .await?;
+    let view = rows.into_iter().map(|row| Item {
+        instance: row.instance_id,
+        result: row.result,
+        code: row.code,
+        detail: row.detail,
+        revision: row.revision.map(i32::cast_unsigned),
+        ended_at: row.ended_at.map(|time| time.0),
+    });
+    Ok(view.collect())
+}
+
+/// Begins an operation with all its items, unless the same request has begun it before.
+pub async fn begin(
+    store: &Store,
+    tenant: TenantId,
+    new: &NewOperation<'_>,
+    note: &Note<'_>,
+) -> Result<BeginResult, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         // Without the lock, two concurrent requests could both pass the limit.
         lock(&mut transaction, LimitLock::RunningOperations, tenant).await?;
         let known = sqlx::query!(
@@ -285,7 +282,7 @@ impl Store {
         let total = i32::try_from(new.instances.len()).unwrap_or(i32::MAX);
         sqlx::query!(
             "insert into bulk_operation (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
-            values ($1, $2, $9, $3, $4, $5, $6, $7, $8)",
+        values ($1, $2, $9, $3, $4, $5, $6, $7, $8)",
             tenant.0,
             new.id,
             new.settings.as_str(),
@@ -316,39 +313,39 @@ impl Store {
         append(&mut transaction, stream(tenant, new.id), draft).await?;
         transaction.commit().await?;
         Ok(BeginResult::Yes)
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Stops an operation; false if there is none. Items that have begun are still done.
-    pub async fn stop_operation(
-        &self,
-        tenant: TenantId,
-        id: Uuid,
-        note: &Note<'_>,
-    ) -> Result<bool, StoreError> {
-        transacted(Box::pin(async move {
-            let mut transaction = self.writer.begin().await?;
-            let stopped = sqlx::query!(
-                "update bulk_operation set ended_at = now(), stopped_by = $3
-            where tenant_id = $1 and id = $2 and ended_at is null",
-                tenant.0,
-                id,
-                note.actor
-            )
-            .execute(&mut *transaction)
-            .await?
-            .rows_affected();
-            if stopped == 0 {
-                drop(transaction);
-                return Ok(self.operation(tenant, id).await?.is_some());
-            }
-            let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
-            append(&mut transaction, stream(tenant, id), draft).await?;
-            transaction.commit().await?;
-            Ok(true)
-        }))
-        .await
-    }
+/// Stops an operation; false if there is none. Items that have begun are still done.
+pub async fn stop(
+    store: &Store,
+    tenant: TenantId,
+    id: Uuid,
+    note: &Note<'_>,
+) -> Result<bool, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
+        let stopped = sqlx::query!(
+            "update bulk_operation set ended_at = now(), stopped_by = $3
+        where tenant_id = $1 and id = $2 and ended_at is null",
+            tenant.0,
+            id,
+            note.actor
+        )
+        .execute(&mut *transaction)
+        .await?
+        .rows_affected();
+        if stopped == 0 {
+            drop(transaction);
+            return Ok(get(store, tenant, id).await?.is_some());
+        }
+        let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
+        append(&mut transaction, stream(tenant, id), draft).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }))
+    .await
 }
 
 /// The digest of the instances in the entry: the SHA-256 of their sorted ids.

@@ -58,56 +58,53 @@ pub enum CalendarDeletion {
     Used(Vec<VersionRef>),
 }
 
-impl Reader {
-    pub async fn calendar(
-        &self,
-        tenant: TenantId,
-        name: &str,
-    ) -> Result<Option<NamedCalendar>, StoreError> {
-        let row = sqlx::query!(
-            r#"select settings, updated_at as "updated_at: Time" from calendar where tenant_id = $1 and name = $2"#,
-            tenant.0,
-            name
-        )
-        .fetch_optional(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(row.map(|row| NamedCalendar {
-            name: name.to_owned(),
-            settings: Json::from_canonical(row.settings),
-            updated_at: row.updated_at.0,
-        }))
-    }
-
-    /// All calendars of the tenant, by name.
-    pub async fn calendars(&self, tenant: TenantId) -> Result<Vec<CalendarSummary>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select name, settings::json ->> 'timeZone' as "time_zone!", updated_at as "updated_at: Time"
-            from calendar where tenant_id = $1 order by name limit $2"#,
-            tenant.0,
-            CALENDARS_MAX
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        let summaries = rows.into_iter().map(|row| CalendarSummary {
-            name: row.name,
-            time_zone: row.time_zone,
-            updated_at: row.updated_at.0,
-        });
-        Ok(summaries.collect())
-    }
+pub async fn get(
+    reader: &Reader,
+    tenant: TenantId,
+    name: &str,
+) -> Result<Option<NamedCalendar>, StoreError> {
+    let row = sqlx::query!(
+        r#"select settings, updated_at as "updated_at: Time" from calendar where tenant_id = $1 and name = $2"#,
+        tenant.0,
+        name
+    )
+    .fetch_optional(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(row.map(|row| NamedCalendar {
+        name: name.to_owned(),
+        settings: Json::from_canonical(row.settings),
+        updated_at: row.updated_at.0,
+    }))
 }
 
-impl Store {
-    /// Adds or replaces a calendar. The settings must be valid. If they are the stored ones, nothing is written.
-    pub async fn put_calendar(
-        &self,
-        tenant: TenantId,
-        name: &str,
-        settings: &Json,
-        note: &Note<'_>,
-    ) -> Result<CalendarPut, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// All calendars of the tenant, by name.
+pub async fn list(reader: &Reader, tenant: TenantId) -> Result<Vec<CalendarSummary>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select name, settings::json ->> 'timeZone' as "time_zone!", updated_at as "updated_at: Time"
+        from calendar where tenant_id = $1 order by name limit $2"#,
+        tenant.0,
+        CALENDARS_MAX
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    let summaries = rows.into_iter().map(|row| CalendarSummary {
+        name: row.name,
+        time_zone: row.time_zone,
+        updated_at: row.updated_at.0,
+    });
+    Ok(summaries.collect())
+}
+
+/// Adds or replaces a calendar. The settings must be valid. If they are the stored ones, nothing is written.
+pub async fn put(
+    store: &Store,
+    tenant: TenantId,
+    name: &str,
+    settings: &Json,
+    note: &Note<'_>,
+) -> Result<CalendarPut, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let before = sqlx::query_scalar!(
             "select settings from calendar where tenant_id = $1 and name = $2",
             tenant.0,
@@ -133,7 +130,7 @@ impl Store {
         }
         sqlx::query!(
             "insert into calendar (tenant_id, name, settings, updated_at) values ($1, $2, $3, $4)
-             on conflict (tenant_id, name) do update set settings = excluded.settings, updated_at = excluded.updated_at",
+         on conflict (tenant_id, name) do update set settings = excluded.settings, updated_at = excluded.updated_at",
             tenant.0,
             name,
             settings.as_str(),
@@ -143,44 +140,44 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(CalendarPut::Done)
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Deletes a calendar, unless a version uses it that is active or has running instances; by force also then. Open deadlines that
-    /// were computed with it do not change.
-    pub async fn delete_calendar(
-        &self,
-        tenant: TenantId,
-        name: &str,
-        force: bool,
-        note: &Note<'_>,
-    ) -> Result<CalendarDeletion, StoreError> {
-        transacted(Box::pin(async move {
-            let mut transaction = self.writer.begin().await?;
-            // The entry comes first, as in `put_calendar`: whoever locks in another order could wait for each other.
-            let payload = serde_json::json!({ "calendar": name });
-            record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
-            let deleted = sqlx::query!(
-                "delete from calendar where tenant_id = $1 and name = $2",
-                tenant.0,
-                name
-            )
-            .execute(&mut *transaction)
-            .await?;
-            if deleted.rows_affected() == 0 {
-                return Ok(CalendarDeletion::Missing);
+/// Deletes a calendar, unless a version uses it that is active or has running instances; by force also then. Open deadlines that
+/// were computed with it do not change.
+pub async fn delete(
+    store: &Store,
+    tenant: TenantId,
+    name: &str,
+    force: bool,
+    note: &Note<'_>,
+) -> Result<CalendarDeletion, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
+        // The entry comes first, as in `put`: whoever locks in another order could wait for each other.
+        let payload = serde_json::json!({ "calendar": name });
+        record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
+        let deleted = sqlx::query!(
+            "delete from calendar where tenant_id = $1 and name = $2",
+            tenant.0,
+            name
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(CalendarDeletion::Missing);
+        }
+        if !force {
+            let users = users(&mut transaction, tenant, name).await?;
+            if !users.is_empty() {
+                return Ok(CalendarDeletion::Used(users));
             }
-            if !force {
-                let users = users(&mut transaction, tenant, name).await?;
-                if !users.is_empty() {
-                    return Ok(CalendarDeletion::Used(users));
-                }
-            }
-            transaction.commit().await?;
-            Ok(CalendarDeletion::Done)
-        }))
-        .await
-    }
+        }
+        transaction.commit().await?;
+        Ok(CalendarDeletion::Done)
+    }))
+    .await
 }
 
 /// The first versions that use this calendar and are active or have running instances, of which a bounded number is examined for

@@ -14,6 +14,7 @@ pub mod refused;
 use sqlx::{Acquire as _, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
+pub use self::listed::list;
 use self::refused::refused_between;
 use super::pool::transacted;
 use super::purge::BEGIN;
@@ -115,7 +116,7 @@ struct CursorMark {
     xid: i64,
 }
 
-/// The result of [`Store::turn_to_sign`].
+/// The result of [`turn_to_sign`].
 pub enum Turn {
     /// There is nothing new to sign.
     Idle,
@@ -124,25 +125,24 @@ pub enum Turn {
     Ours(Signer),
 }
 
-impl Store {
-    /// Takes the right to sign, if there are new positions and no other host has this right.
-    pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
-        transacted(Box::pin(async move {
+/// Takes the right to sign, if there are new positions and no other host has this right.
+pub async fn turn_to_sign(store: &Store) -> Result<Turn, StoreError> {
+    transacted(Box::pin(async move {
         let new = sqlx::query_scalar!(
             r#"select (case when s.is_called then s.last_value else 0 end) > c.pos
-                or exists (select from tenant where checkpoint_pos is not null) as "new!"
-            from event_pos s, checkpoint_cursor c"#
+            or exists (select from tenant where checkpoint_pos is not null) as "new!"
+        from event_pos s, checkpoint_cursor c"#
         );
-        if new.fetch_optional(&self.writer).await? != Some(true) {
+        if new.fetch_optional(&store.writer).await? != Some(true) {
             return Ok(Turn::Idle);
         }
-        let mut transaction = self.writer.begin_with(BEGIN).await?;
+        let mut transaction = store.writer.begin_with(BEGIN).await?;
         // The position is read before this transaction gets its number.
         let drawn = sqlx::query!(
             r#"with drawn as materialized (select case when is_called then last_value else 0 end as pos from event_pos)
-            select pos as "pos!", pg_current_xact_id()::text::bigint as "xid!",
-                pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "oldest!"
-            from drawn"#
+        select pos as "pos!", pg_current_xact_id()::text::bigint as "xid!",
+            pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "oldest!"
+        from drawn"#
         )
         .fetch_one(&mut *transaction)
         .await?;
@@ -178,8 +178,8 @@ impl Store {
             is_cut,
             mark,
         }))
-    })).await
-    }
+    }))
+    .await
 }
 
 impl Signer {
@@ -213,87 +213,89 @@ impl Signer {
     /// The entries and refused attempts behind the first position and up to the second, in order.
     pub async fn entries(&mut self, from: i64, to: i64) -> Result<Vec<NewLeaf>, StoreError> {
         transacted(Box::pin(async move {
-        let rows = sqlx::query!(
-            r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
+            let rows = sqlx::query!(
+                r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
             from audit_entry where pos + 0 > $1 and pos + 0 <= $2"#,
-            from,
-            to
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?;
-        let mut leaves: Vec<NewLeaf> = rows
-            .into_iter()
-            .map(|row| NewLeaf {
-                tenant: TenantId(row.tenant_id),
-                kind: row.stream_kind,
-                id: row.stream_id,
-                seq: row.seq.cast_unsigned(),
-                pos: row.pos,
-                digest: EntryColumns {
-                    hash: &row.hash,
-                    xid: row.xid,
+                from,
+                to
+            )
+            .fetch_all(&mut *self.transaction)
+            .await?;
+            let mut leaves: Vec<NewLeaf> = rows
+                .into_iter()
+                .map(|row| NewLeaf {
+                    tenant: TenantId(row.tenant_id),
+                    kind: row.stream_kind,
+                    id: row.stream_id,
+                    seq: row.seq.cast_unsigned(),
                     pos: row.pos,
-                    traceparent: row.traceparent.as_deref(),
-                }
-                .digest(),
-            })
-            .collect();
-        let refused = refused_between(&mut self.transaction, from, to).await?;
-        leaves.extend(refused.into_iter().map(|attempt| NewLeaf {
-            tenant: attempt.tenant,
-            kind: REFUSED.to_owned(),
-            id: attempt.id,
-            seq: 0,
-            pos: attempt.pos,
-            digest: attempt.digest(),
-        }));
-        leaves.sort_unstable_by_key(|leaf| leaf.pos);
-        Ok(leaves)
-    })).await
+                    digest: EntryColumns {
+                        hash: &row.hash,
+                        xid: row.xid,
+                        pos: row.pos,
+                        traceparent: row.traceparent.as_deref(),
+                    }
+                    .digest(),
+                })
+                .collect();
+            let refused = refused_between(&mut self.transaction, from, to).await?;
+            leaves.extend(refused.into_iter().map(|attempt| NewLeaf {
+                tenant: attempt.tenant,
+                kind: REFUSED.to_owned(),
+                id: attempt.id,
+                seq: 0,
+                pos: attempt.pos,
+                digest: attempt.digest(),
+            }));
+            leaves.sort_unstable_by_key(|leaf| leaf.pos);
+            Ok(leaves)
+        }))
+        .await
     }
 
     /// The end of a tenant's tree.
     pub async fn last(&mut self, tenant: TenantId) -> Result<Last, StoreError> {
         transacted(Box::pin(async move {
-        let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0)
-            .fetch_one(&mut *self.transaction)
-            .await?;
-        let row = sqlx::query!(
-            r#"select number, size, root, previous_root, signed_at as "at: Time", key_id, signature, frontier
+            let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0)
+                .fetch_one(&mut *self.transaction)
+                .await?;
+            let row = sqlx::query!(
+                r#"select number, size, root, previous_root, signed_at as "at: Time", key_id, signature, frontier
             from checkpoint where tenant_id = $1 order by number desc limit 1"#,
-            tenant.0
-        )
-        .fetch_optional(&mut *self.transaction)
-        .await?;
-        let size = row.as_ref().map_or(0, |row| row.size);
-        let behind = sqlx::query_scalar!(
-            r#"select exists (
+                tenant.0
+            )
+            .fetch_optional(&mut *self.transaction)
+            .await?;
+            let size = row.as_ref().map_or(0, |row| row.size);
+            let behind = sqlx::query_scalar!(
+                r#"select exists (
                 select from audit_leaf where tenant_id = $1 and leaf > $3 and (leaf >= $2 or run_end(leaf, digests) > $2)
             ) as "behind!""#,
-            tenant.0,
-            size,
-            size.saturating_sub(RUN_LEAVES_MAX.cast_signed() + 1)
-        );
-        let has_leaves_behind = behind.fetch_one(&mut *self.transaction).await?;
-        let checkpoint = row.map(|row| {
-            let checkpoint = Checkpoint {
-                tenant: name.clone(),
-                number: row.number.cast_unsigned(),
-                size: row.size.cast_unsigned(),
-                root: row.root,
-                previous_root: row.previous_root,
-                signed_at: row.at.0,
-                key_id: row.key_id,
-                signature: row.signature,
-            };
-            (checkpoint, row.frontier)
-        });
-        Ok(Last {
-            name,
-            checkpoint,
-            has_leaves_behind,
-        })
-    })).await
+                tenant.0,
+                size,
+                size.saturating_sub(RUN_LEAVES_MAX.cast_signed() + 1)
+            );
+            let has_leaves_behind = behind.fetch_one(&mut *self.transaction).await?;
+            let checkpoint = row.map(|row| {
+                let checkpoint = Checkpoint {
+                    tenant: name.clone(),
+                    number: row.number.cast_unsigned(),
+                    size: row.size.cast_unsigned(),
+                    root: row.root,
+                    previous_root: row.previous_root,
+                    signed_at: row.at.0,
+                    key_id: row.key_id,
+                    signature: row.signature,
+                };
+                (checkpoint, row.frontier)
+            });
+            Ok(Last {
+                name,
+                checkpoint,
+                has_leaves_behind,
+            })
+        }))
+        .await
     }
 
     /// Inserts a tenant's new leaves, from the number `first` on, with their checkpoint and its event. False, and nothing is inserted, if
@@ -305,39 +307,40 @@ impl Signer {
         (checkpoint, frontier): (&Checkpoint, &[u8]),
     ) -> Result<bool, StoreError> {
         transacted(Box::pin(async move {
-        let mut savepoint = self.transaction.begin().await?;
-        if !add_leaves(&mut savepoint, tenant, (first, leaves)).await? {
-            savepoint.rollback().await?;
-            return Ok(false);
-        }
-        sqlx::query!(
-            "insert into checkpoint (
+            let mut savepoint = self.transaction.begin().await?;
+            if !add_leaves(&mut savepoint, tenant, (first, leaves)).await? {
+                savepoint.rollback().await?;
+                return Ok(false);
+            }
+            sqlx::query!(
+                "insert into checkpoint (
                 tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier
             ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            tenant.0,
-            checkpoint.number.cast_signed(),
-            checkpoint.size.cast_signed(),
-            checkpoint.root,
-            checkpoint.previous_root,
-            Time(checkpoint.signed_at) as _,
-            checkpoint.key_id,
-            checkpoint.signature,
-            frontier
-        )
-        .execute(&mut *savepoint)
-        .await?;
-        sqlx::query!(
-            "insert into outbox_event (partition, pos, tenant_id, instance_id, seq) values ($1, nextval('event_pos'), $2, $3, $4)",
-            PARTITION,
-            tenant.0,
-            NOBODY,
-            checkpoint.number.cast_signed()
-        )
-        .execute(&mut *savepoint)
-        .await?;
-        savepoint.commit().await?;
-        Ok(true)
-    })).await
+                tenant.0,
+                checkpoint.number.cast_signed(),
+                checkpoint.size.cast_signed(),
+                checkpoint.root,
+                checkpoint.previous_root,
+                Time(checkpoint.signed_at) as _,
+                checkpoint.key_id,
+                checkpoint.signature,
+                frontier
+            )
+            .execute(&mut *savepoint)
+            .await?;
+            sqlx::query!(
+                "insert into outbox_event (partition, pos, tenant_id, instance_id, seq) values ($1, nextval('event_pos'), $2, $3, $4)",
+                PARTITION,
+                tenant.0,
+                NOBODY,
+                checkpoint.number.cast_signed()
+            )
+            .execute(&mut *savepoint)
+            .await?;
+            savepoint.commit().await?;
+            Ok(true)
+        }))
+        .await
     }
 
     /// Moves the cursor and commits everything.

@@ -216,84 +216,82 @@ pub enum CommitResult {
     Taken,
 }
 
-impl Store {
-    /// Applies each change whose instance has not changed since it was loaded. The results are in the order of the changes.
-    /// There are at most [`BATCH_MAX`] changes, of different instances.
-    ///
-    /// The whole statement fails and writes nothing if the database refuses the values of one member, or another
-    /// transaction locks the row of one. The same happens if a concurrent statement takes the idempotency key of a start.
-    /// For a single start, the result is then `Taken`. After a broken connection the result of every member is unknown.
-    pub async fn commit(&self, changes: &[&Change]) -> Result<Committed, StoreError> {
-        assert!(changes.len() <= BATCH_MAX);
-        let rows = Rows::of(changes);
-        let verdicts = if rows.has_rare() {
-            self.write_all(&rows).await
-        } else {
-            self.write_common(&rows).await
-        };
-        let verdicts = match verdicts.map_err(StoreError::from) {
-            // A concurrent statement has taken the idempotency key of the start.
-            Err(error) if is_start(changes) && error.violates("idempotency_key_pkey") => {
-                return Ok(Committed {
-                    results: vec![CommitResult::Taken],
-                    leaves_work: false,
-                });
-            }
-            verdicts => verdicts?,
-        };
-        Ok(Committed {
-            results: verdicts.iter().map(MemberResult::read).collect(),
-            leaves_work: verdicts.iter().any(|verdict| verdict.leaves_work),
-        })
-    }
+/// Applies each change whose instance has not changed since it was loaded. The results are in the order of the changes.
+/// There are at most [`BATCH_MAX`] changes, of different instances.
+///
+/// The whole statement fails and writes nothing if the database refuses the values of one member, or another
+/// transaction locks the row of one. The same happens if a concurrent statement takes the idempotency key of a start.
+/// For a single start, the result is then `Taken`. After a broken connection the result of every member is unknown.
+pub async fn commit(store: &Store, changes: &[&Change]) -> Result<Committed, StoreError> {
+    assert!(changes.len() <= BATCH_MAX);
+    let rows = Rows::of(changes);
+    let verdicts = if rows.has_rare() {
+        write_all(store, &rows).await
+    } else {
+        write_common(store, &rows).await
+    };
+    let verdicts = match verdicts.map_err(StoreError::from) {
+        // A concurrent statement has taken the idempotency key of the start.
+        Err(error) if is_start(changes) && error.violates("idempotency_key_pkey") => {
+            return Ok(Committed {
+                results: vec![CommitResult::Taken],
+                leaves_work: false,
+            });
+        }
+        verdicts => verdicts?,
+    };
+    Ok(Committed {
+        results: verdicts.iter().map(MemberResult::read).collect(),
+        leaves_work: verdicts.iter().any(|verdict| verdict.leaves_work),
+    })
+}
 
-    async fn write_all(&self, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
-        sqlx::query_file_as!(
-            MemberResult,
-            "src/commit/commit.sql",
-            &rows.members as _,
-            &rows.replies as _,
-            &rows.starts as _,
-            &rows.entered as _,
-            &rows.departed as _,
-            &rows.changed_states as _,
-            &rows.created as _,
-            &rows.changed as _,
-            &rows.offered as _,
-            &rows.withdrawn as _,
-            &rows.decided as _,
-            &rows.attributes as _,
-            &rows.entries as _,
-            &rows.finished as _,
-            &rows.jobs as _,
-            &rows.signals as _,
-            &rows.allocations as _,
-            &rows.subscribed as _,
-            &rows.unsubscribed as _,
-            &rows.reoffered as _,
-            &rows.delegation_seals as _,
-            &rows.participants as _,
-        )
-        .fetch_all(&self.writer)
+async fn write_all(store: &Store, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
+    sqlx::query_file_as!(
+        MemberResult,
+        "src/commit/commit.sql",
+        &rows.members as _,
+        &rows.replies as _,
+        &rows.starts as _,
+        &rows.entered as _,
+        &rows.departed as _,
+        &rows.changed_states as _,
+        &rows.created as _,
+        &rows.changed as _,
+        &rows.offered as _,
+        &rows.withdrawn as _,
+        &rows.decided as _,
+        &rows.attributes as _,
+        &rows.entries as _,
+        &rows.finished as _,
+        &rows.jobs as _,
+        &rows.signals as _,
+        &rows.allocations as _,
+        &rows.subscribed as _,
+        &rows.unsubscribed as _,
+        &rows.reoffered as _,
+        &rows.delegation_seals as _,
+        &rows.participants as _,
+    )
+    .fetch_all(&store.writer)
+    .await
+}
+
+/// Writes rows without rare kinds, by [`COMMON`]. The parameters are those of `write_all` in the same order, without the rare ones.
+async fn write_common(store: &Store, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
+    sqlx::query_as(AssertSqlSafe(COMMON.as_str()))
+        .bind(&rows.members)
+        .bind(&rows.replies)
+        .bind(&rows.entered)
+        .bind(&rows.departed)
+        .bind(&rows.created)
+        .bind(&rows.changed)
+        .bind(&rows.offered)
+        .bind(&rows.withdrawn)
+        .bind(&rows.decided)
+        .bind(&rows.entries)
+        .fetch_all(&store.writer)
         .await
-    }
-
-    /// Writes rows without rare kinds, by [`COMMON`]. The parameters are those of `write_all` in the same order, without the rare ones.
-    async fn write_common(&self, rows: &Rows<'_>) -> Result<Vec<MemberResult>, sqlx::Error> {
-        sqlx::query_as(AssertSqlSafe(COMMON.as_str()))
-            .bind(&rows.members)
-            .bind(&rows.replies)
-            .bind(&rows.entered)
-            .bind(&rows.departed)
-            .bind(&rows.created)
-            .bind(&rows.changed)
-            .bind(&rows.offered)
-            .bind(&rows.withdrawn)
-            .bind(&rows.decided)
-            .bind(&rows.entries)
-            .fetch_all(&self.writer)
-            .await
-    }
 }
 
 /// The result of the statement for one member.

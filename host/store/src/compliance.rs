@@ -68,61 +68,59 @@ pub struct RefusedAttempt {
     pub detail: String,
 }
 
-impl Reader {
-    /// Examines every decision of the period.
-    pub async fn self_approvals(
-        &self,
-        tenant: TenantId,
-        period: &Period,
-    ) -> Result<SelfApprovals, StoreError> {
-        transacted(Box::pin(self.examined(tenant, period))).await
-    }
+/// Examines every decision of the period.
+pub async fn self_approvals(
+    reader: &Reader,
+    tenant: TenantId,
+    period: &Period,
+) -> Result<SelfApprovals, StoreError> {
+    transacted(Box::pin(examined(reader, tenant, period))).await
+}
 
-    async fn examined(
-        &self,
-        tenant: TenantId,
-        period: &Period,
-    ) -> Result<SelfApprovals, StoreError> {
-        let reader = self.limiting_snapshots(EXAMINATION_MAX);
-        let mut transaction = reader.snapshot(tenant).await?.transaction;
-        let rows = sqlx::query_file!(
-            "src/compliance.sql",
-            tenant.0,
-            Time(period.from) as _,
-            Time(period.to) as _,
-            period.definition,
-            LISTED_MAX
-        )
-        .fetch_all(&mut *transaction)
-        .await?;
-        let counts = rows
-            .first()
-            .map(|row| (row.examined, row.own, row.broken))
-            .expect("the outer join has a row at least");
-        let findings = rows.into_iter().filter_map(|row| {
-            Some(SelfApproval {
-                task_id: row.task_id?,
-                instance_id: row.instance_id?,
-                definition_key: row.definition_key,
-                definition_version: row.version.map(i32::cast_unsigned),
-                state: row.state,
-                outcome: row.outcome?,
-                actor: row.actor?,
-                on_behalf_of: row.on_behalf_of,
-                requesters: row.requesters?,
-                decided_at: row.decided_at?.0,
-            })
-        });
-        let refused = refused(&mut transaction, tenant, period).await?;
-        Ok(SelfApprovals {
-            decisions_examined: counts.0.cast_unsigned(),
-            own_work: (counts.1 - counts.2).cast_unsigned(),
-            self_approvals: counts.2.cast_unsigned(),
-            findings: findings.collect(),
-            refused_attempts: refused.0,
-            refused: refused.1,
+async fn examined(
+    reader: &Reader,
+    tenant: TenantId,
+    period: &Period,
+) -> Result<SelfApprovals, StoreError> {
+    let reader = reader.limiting_snapshots(EXAMINATION_MAX);
+    let mut transaction = reader.snapshot(tenant).await?.transaction;
+    let rows = sqlx::query_file!(
+        "src/compliance.sql",
+        tenant.0,
+        Time(period.from) as _,
+        Time(period.to) as _,
+        period.definition,
+        LISTED_MAX
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    let counts = rows
+        .first()
+        .map(|row| (row.examined, row.own, row.broken))
+        .expect("the outer join has a row at least");
+    let findings = rows.into_iter().filter_map(|row| {
+        Some(SelfApproval {
+            task_id: row.task_id?,
+            instance_id: row.instance_id?,
+            definition_key: row.definition_key,
+            definition_version: row.version.map(i32::cast_unsigned),
+            state: row.state,
+            outcome: row.outcome?,
+            actor: row.actor?,
+            on_behalf_of: row.on_behalf_of,
+            requesters: row.requesters?,
+            decided_at: row.decided_at?.0,
         })
-    }
+    });
+    let refused = refused(&mut transaction, tenant, period).await?;
+    Ok(SelfApprovals {
+        decisions_examined: counts.0.cast_unsigned(),
+        own_work: (counts.1 - counts.2).cast_unsigned(),
+        self_approvals: counts.2.cast_unsigned(),
+        findings: findings.collect(),
+        refused_attempts: refused.0,
+        refused: refused.1,
+    })
 }
 
 /// The number of attempts in the period that were refused because the request was the actor's own, and the newest of them.

@@ -136,36 +136,35 @@ impl CustodyRow {
     }
 }
 
-impl Reader {
-    /// A page of decisions and delegations, oldest first. It may have fewer than the limit although more follow, because it has about
-    /// [`PAGE_BYTES_MAX`] at most.
-    pub async fn custody(
-        &self,
-        tenant: TenantId,
-        question: &CustodyQuestion,
-    ) -> Result<CustodyPage, StoreError> {
-        let after = question.after;
-        let rows = sqlx::query_file!(
-            "src/custody.sql",
-            tenant.0,
-            question.entity.kind,
-            question.entity.id,
-            question.instance.map(|id| id.0),
-            question.definition,
-            after.map(|after| Time(after.at)) as _,
-            after.map(|after| after.instance),
-            after.map(|after| after.seq.cast_signed()),
-            i64::from(question.limit) + 1,
-            PAGE_BYTES_MAX
-        )
-        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
-        .await?;
-        let (all, limit) = (
-            rows.first().map_or(0, |row| row.all),
-            question.limit as usize,
-        );
-        let rows: Vec<_> = rows
-            .into_iter()
+/// A page of decisions and delegations, oldest first. It may have fewer than the limit although more follow, because it has about
+/// [`PAGE_BYTES_MAX`] at most.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    question: &CustodyQuestion,
+) -> Result<CustodyPage, StoreError> {
+    let after = question.after;
+    let rows = sqlx::query_file!(
+        "src/custody.sql",
+        tenant.0,
+        question.entity.kind,
+        question.entity.id,
+        question.instance.map(|id| id.0),
+        question.definition,
+        after.map(|after| Time(after.at)) as _,
+        after.map(|after| after.instance),
+        after.map(|after| after.seq.cast_signed()),
+        i64::from(question.limit) + 1,
+        PAGE_BYTES_MAX
+    )
+    .fetch_all(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    let (all, limit) = (
+        rows.first().map_or(0, |row| row.all),
+        question.limit as usize,
+    );
+    let rows: Vec<_> =
+        rows.into_iter()
             .take(limit)
             .map(|row| CustodyRow {
                 instance: InstanceId(row.instance),
@@ -199,7 +198,6 @@ impl Reader {
                 },
             })
             .collect();
-        let more = usize::try_from(all).is_ok_and(|all| all > rows.len());
-        Ok(CustodyPage { rows, more })
-    }
+    let more = usize::try_from(all).is_ok_and(|all| all > rows.len());
+    Ok(CustodyPage { rows, more })
 }

@@ -114,97 +114,94 @@ pub struct DeadLetters {
     pub reached: Option<Uuid>,
 }
 
-impl Reader {
-    /// The first parked event of each instance that the viewer sees, in the order of the instances.
-    pub async fn dead_letters(
-        &self,
-        viewer: &Viewer,
-        after: Option<Uuid>,
-        limit: i64,
-    ) -> Result<DeadLetters, StoreError> {
-        let mut looking = self.looking(viewer).await?;
-        let rows = sqlx::query_as!(
-            Row,
-            r#"
-            with recursive head as (
-                (select instance_id, seq from dead_letter
-                 where tenant_id = $1 and ($2::uuid is null or instance_id > $2)
-                 order by instance_id, seq limit 1)
-                union all
-                select next.instance_id, next.seq from head cross join lateral (
-                    select d.instance_id, d.seq from dead_letter d
-                    where d.tenant_id = $1 and d.instance_id > head.instance_id
-                    order by d.instance_id, d.seq limit 1) next
-            )
-            select d.instance_id as "instance_id!", d.seq as "seq!", d.partition as "partition!", a.id as "id?", a.type as "kind?",
-                a.event_seq as "event_seq?", d.error as "error!", d.attempts as "attempts!", d.parked_at as "parked_at!: Time",
-                (select count(*) from (
-                    select from dead_letter f where f.tenant_id = $1 and f.instance_id = d.instance_id and f.seq > d.seq limit $4
-                ) behind) as "followers!"
-            from (select instance_id, seq from head limit $3) h
-            join dead_letter d on d.tenant_id = $1 and d.instance_id = h.instance_id and d.seq = h.seq
-            left join audit_entry a on a.tenant_id = $1 and a.stream_kind = 'instance' and a.stream_id = d.instance_id and a.seq = d.seq
-            order by d.instance_id
-            "#,
-            viewer.tenant.0,
-            after,
-            limit,
-            FOLLOWERS_COUNTED_MAX,
+/// The first parked event of each instance that the viewer sees, in the order of the instances.
+pub async fn list(
+    reader: &Reader,
+    viewer: &Viewer,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<DeadLetters, StoreError> {
+    let mut looking = reader.looking(viewer).await?;
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        with recursive head as (
+            (select instance_id, seq from dead_letter
+             where tenant_id = $1 and ($2::uuid is null or instance_id > $2)
+             order by instance_id, seq limit 1)
+            union all
+            select next.instance_id, next.seq from head cross join lateral (
+                select d.instance_id, d.seq from dead_letter d
+                where d.tenant_id = $1 and d.instance_id > head.instance_id
+                order by d.instance_id, d.seq limit 1) next
         )
-        .fetch_all(looking.places().await?)
-        .await?;
-        let view = rows.into_iter().map(|row| DeadLetter {
-            followers: u32::try_from(row.followers).unwrap_or(u32::MAX),
-            event: row.into(),
-        });
-        let mut found: Vec<_> = view.collect();
-        let instance = |letter: &DeadLetter| letter.event.instance;
-        let of = |letter: &DeadLetter| Some(instance(letter)).filter(|id| *id != NOBODY);
-        let last = looking.keep_seen(&mut found, limit, of).await?;
-        let reached = last.as_ref().map(instance);
-        Ok(DeadLetters { found, reached })
-    }
-
-    /// The parked events of one instance, in their order.
-    pub async fn parked_events(
-        &self,
-        viewer: &Viewer,
-        instance: InstanceId,
-        after: u64,
-        limit: i64,
-    ) -> Result<Vec<ParkedEvent>, StoreError> {
-        let tenant = viewer.tenant;
-        let viewer = if instance.0 == NOBODY {
-            Viewer::all(tenant)
-        } else {
-            viewer.clone()
-        };
-        let mut connection = self.reading(viewer).await?;
-        let rows = parked(
-            &mut connection,
-            tenant,
-            instance,
-            after.cast_signed(),
-            limit,
-        )
-        .await?;
-        Ok(rows.into_iter().map(ParkedEvent::from).collect())
-    }
+        select d.instance_id as "instance_id!", d.seq as "seq!", d.partition as "partition!", a.id as "id?", a.type as "kind?",
+            a.event_seq as "event_seq?", d.error as "error!", d.attempts as "attempts!", d.parked_at as "parked_at!: Time",
+            (select count(*) from (
+                select from dead_letter f where f.tenant_id = $1 and f.instance_id = d.instance_id and f.seq > d.seq limit $4
+            ) behind) as "followers!"
+        from (select instance_id, seq from head limit $3) h
+        join dead_letter d on d.tenant_id = $1 and d.instance_id = h.instance_id and d.seq = h.seq
+        left join audit_entry a on a.tenant_id = $1 and a.stream_kind = 'instance' and a.stream_id = d.instance_id and a.seq = d.seq
+        order by d.instance_id
+        "#,
+        viewer.tenant.0,
+        after,
+        limit,
+        FOLLOWERS_COUNTED_MAX,
+    )
+    .fetch_all(looking.places().await?)
+    .await?;
+    let letters = rows.into_iter().map(|row| DeadLetter {
+        followers: u32::try_from(row.followers).unwrap_or(u32::MAX),
+        event: row.into(),
+    });
+    let mut found: Vec<_> = letters.collect();
+    let instance = |letter: &DeadLetter| letter.event.instance;
+    let of = |letter: &DeadLetter| Some(instance(letter)).filter(|id| *id != NOBODY);
+    let last = looking.keep_seen(&mut found, limit, of).await?;
+    let reached = last.as_ref().map(instance);
+    Ok(DeadLetters { found, reached })
 }
 
-impl Store {
-    /// Moves up to [`RELEASED_MAX`] parked events of an instance back into the outbox, without the first if that is
-    /// discarded. The tenant's operation stream records who did it and why.
-    pub async fn release(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-        release: Release,
-        reason: &str,
-        note: &Note<'_>,
-    ) -> Result<Released, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// The parked events of one instance, in their order.
+pub async fn parked_events(
+    reader: &Reader,
+    viewer: &Viewer,
+    instance: InstanceId,
+    after: u64,
+    limit: i64,
+) -> Result<Vec<ParkedEvent>, StoreError> {
+    let tenant = viewer.tenant;
+    let viewer = if instance.0 == NOBODY {
+        Viewer::all(tenant)
+    } else {
+        viewer.clone()
+    };
+    let mut connection = reader.reading(viewer).await?;
+    let rows = parked(
+        &mut connection,
+        tenant,
+        instance,
+        after.cast_signed(),
+        limit,
+    )
+    .await?;
+    Ok(rows.into_iter().map(ParkedEvent::from).collect())
+}
+
+/// Moves up to [`RELEASED_MAX`] parked events of an instance back into the outbox, without the first if that is
+/// discarded. The tenant's operation stream records who did it and why.
+pub async fn release(
+    store: &Store,
+    tenant: TenantId,
+    instance: InstanceId,
+    release: Release,
+    reason: &str,
+    note: &Note<'_>,
+) -> Result<Released, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let Some(seen) = first(&mut transaction, tenant, instance).await? else {
             return Ok(Released::Nothing);
         };
@@ -228,9 +225,9 @@ impl Store {
             Release::Discard { entry } => {
                 sqlx::query!(
                     "with given_up as (
-                         delete from dead_letter where tenant_id = $1 and instance_id = $2 and seq = $3 returning partition
-                     )
-                     update outbox_partition l set settled = l.settled + 1 from given_up where l.partition = given_up.partition",
+                     delete from dead_letter where tenant_id = $1 and instance_id = $2 and seq = $3 returning partition
+                 )
+                 update outbox_partition l set settled = l.settled + 1 from given_up where l.partition = given_up.partition",
                     tenant.0,
                     instance.0,
                     entry.cast_signed()
@@ -265,8 +262,8 @@ impl Store {
             more,
         };
         Ok(Released::Done(moved))
-    })).await
-    }
+    }))
+    .await
 }
 
 async fn first(

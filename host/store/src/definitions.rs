@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use self::insertion::insert_version;
+pub use self::list::versions;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
@@ -95,16 +96,15 @@ pub enum StatusChange {
     TooMany,
 }
 
-impl Store {
-    /// Publishes a version under the next number. Identical content keeps its number and its note.
-    pub async fn publish(
-        &self,
-        tenant: TenantId,
-        new: &NewVersion<'_>,
-        note: &Note<'_>,
-    ) -> Result<Numbered, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// Publishes a version under the next number. Identical content keeps its number and its note.
+pub async fn publish(
+    store: &Store,
+    tenant: TenantId,
+    new: &NewVersion<'_>,
+    note: &Note<'_>,
+) -> Result<Numbered, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let at = Time(note.at);
         sqlx::query!(
             "insert into component (digest, bytes, created_at) values ($1, $2, $3) on conflict do nothing",
@@ -166,39 +166,40 @@ impl Store {
             version,
             created: true,
         })
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// The facts that decide whether a version may be activated, or be the target of a migration.
-    pub async fn target(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-    ) -> Result<Option<Target>, StoreError> {
-        let found = sqlx::query_as!(
-            Target,
-            r#"select v.digest || v.config_digest as "content!", v.retired_at is not null as "retired!", v.stopped_at is not null as "stopped!",
-                v.version is not distinct from d.active_version as "active!"
-            from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
-            where v.tenant_id = $1 and v.key = $2 and v.version = $3"#,
-            tenant.0,
-            reference.key,
-            reference.version.cast_signed()
-        );
-        Ok(found.fetch_optional(&self.writer).await?)
-    }
+/// The facts that decide whether a version may be activated, or be the target of a migration.
+pub async fn target(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+) -> Result<Option<Target>, StoreError> {
+    let found = sqlx::query_as!(
+        Target,
+        r#"select v.digest || v.config_digest as "content!", v.retired_at is not null as "retired!", v.stopped_at is not null as "stopped!",
+            v.version is not distinct from d.active_version as "active!"
+        from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
+        where v.tenant_id = $1 and v.key = $2 and v.version = $3"#,
+        tenant.0,
+        reference.key,
+        reference.version.cast_signed()
+    );
+    Ok(found.fetch_optional(&store.writer).await?)
+}
 
-    /// Activates a version: new instances run it. `unknown` has the names that it uses and the tenant does not have. The
-    /// audit records them.
-    pub async fn activate(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-        unknown: &[NameUse],
-        note: &Note<'_>,
-    ) -> Result<StatusChange, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// Activates a version: new instances run it. `unknown` has the names that it uses and the tenant does not have. The
+/// audit records them.
+pub async fn activate(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+    unknown: &[NameUse],
+    note: &Note<'_>,
+) -> Result<StatusChange, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let Some(found) = status(&mut transaction, tenant, reference).await? else {
             return Ok(StatusChange::Missing);
         };
@@ -221,38 +222,39 @@ impl Store {
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;
         Ok(StatusChange::Changed)
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Retires a version: new instances cannot run it. Running ones continue.
-    pub async fn retire(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-        note: &Note<'_>,
-    ) -> Result<StatusChange, StoreError> {
-        self.set_retired(tenant, reference, true, note).await
-    }
+/// Retires a version: new instances cannot run it. Running ones continue.
+pub async fn retire(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+    note: &Note<'_>,
+) -> Result<StatusChange, StoreError> {
+    set_retired(store, tenant, reference, true, note).await
+}
 
-    /// Reinstates a retired version: it can be activated again, and instances can be migrated to it.
-    pub async fn reinstate(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-        note: &Note<'_>,
-    ) -> Result<StatusChange, StoreError> {
-        self.set_retired(tenant, reference, false, note).await
-    }
+/// Reinstates a retired version: it can be activated again, and instances can be migrated to it.
+pub async fn reinstate(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+    note: &Note<'_>,
+) -> Result<StatusChange, StoreError> {
+    set_retired(store, tenant, reference, false, note).await
+}
 
-    async fn set_retired(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-        retired: bool,
-        note: &Note<'_>,
-    ) -> Result<StatusChange, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+async fn set_retired(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+    retired: bool,
+    note: &Note<'_>,
+) -> Result<StatusChange, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let Some(found) = status(&mut transaction, tenant, reference).await? else {
             return Ok(StatusChange::Missing);
         };
@@ -282,91 +284,90 @@ impl Store {
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;
         Ok(StatusChange::Changed)
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Reads a version with its content.
-    pub async fn definition_version(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-    ) -> Result<Option<VersionRow>, StoreError> {
-        let row = sqlx::query!(
-            r#"select digest, config, graph, digest || config_digest as "content!" from definition_version
-            where tenant_id = $1 and key = $2 and version = $3"#,
-            tenant.0,
-            reference.key,
-            reference.version.cast_signed()
-        )
-        .fetch_optional(&self.writer)
-        .await?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(VersionRow {
-            digest: digest_of(reference, row.digest)?,
-            config: Json::from_canonical(row.config),
-            graph: serde_json::from_str(&row.graph)
-                .map_err(|error| inconsistent(reference, error))?,
-            graph_bytes: row.graph.len(),
-            content: row.content,
-        }))
-    }
+/// Reads a version with its content.
+pub async fn version(
+    store: &Store,
+    tenant: TenantId,
+    reference: &VersionRef,
+) -> Result<Option<VersionRow>, StoreError> {
+    let row = sqlx::query!(
+        r#"select digest, config, graph, digest || config_digest as "content!" from definition_version
+        where tenant_id = $1 and key = $2 and version = $3"#,
+        tenant.0,
+        reference.key,
+        reference.version.cast_signed()
+    )
+    .fetch_optional(&store.writer)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(VersionRow {
+        digest: digest_of(reference, row.digest)?,
+        config: Json::from_canonical(row.config),
+        graph: serde_json::from_str(&row.graph).map_err(|error| inconsistent(reference, error))?,
+        graph_bytes: row.graph.len(),
+        content: row.content,
+    }))
+}
 
-    /// The bytes of a component.
-    pub async fn component(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        let bytes = sqlx::query_scalar!(
-            "select bytes from component where digest = $1",
-            digest.0.as_slice()
-        );
-        Ok(bytes.fetch_one(&self.writer).await?)
-    }
+/// The bytes of a component.
+pub async fn component(store: &Store, digest: Digest) -> Result<Vec<u8>, StoreError> {
+    let bytes = sqlx::query_scalar!(
+        "select bytes from component where digest = $1",
+        digest.0.as_slice()
+    );
+    Ok(bytes.fetch_one(&store.writer).await?)
+}
 
-    /// Components of active versions of all tenants, each once with one of its versions, from the last published.
-    pub async fn active_components(
-        &self,
-        limit: i64,
-    ) -> Result<Vec<(VersionRef, Digest)>, StoreError> {
-        let rows = sqlx::query!(
-            "select key, version, digest from (
-                select distinct on (v.digest) v.key, v.version, v.digest, v.published_at
-                from definition d
-                join definition_version v on v.tenant_id = d.tenant_id and v.key = d.key and v.version = d.active_version
-                where v.stopped_at is null
-                order by v.digest, v.published_at desc
-            ) v
-            order by v.published_at desc limit $1",
-            limit
-        )
-        .fetch_all(&self.writer)
-        .await?;
-        rows.into_iter()
-            .map(|row| {
-                let reference = VersionRef {
-                    key: row.key,
-                    version: row.version.cast_unsigned(),
-                };
-                let digest = digest_of(&reference, row.digest)?;
-                Ok((reference, digest))
-            })
-            .collect()
-    }
+/// Components of active versions of all tenants, each once with one of its versions, from the last published.
+pub async fn active_components(
+    store: &Store,
+    limit: i64,
+) -> Result<Vec<(VersionRef, Digest)>, StoreError> {
+    let rows = sqlx::query!(
+        "select key, version, digest from (
+            select distinct on (v.digest) v.key, v.version, v.digest, v.published_at
+            from definition d
+            join definition_version v on v.tenant_id = d.tenant_id and v.key = d.key and v.version = d.active_version
+            where v.stopped_at is null
+            order by v.digest, v.published_at desc
+        ) v
+        order by v.published_at desc limit $1",
+        limit
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let reference = VersionRef {
+                key: row.key,
+                version: row.version.cast_unsigned(),
+            };
+            let digest = digest_of(&reference, row.digest)?;
+            Ok((reference, digest))
+        })
+        .collect()
+}
 
-    /// Stores an engine profile, so that evaluations can be verified later.
-    pub async fn record_profile(
-        &self,
-        digest: Digest,
-        profile: &Json,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "insert into engine_profile (digest, profile, recorded_at) values ($1, $2, $3) on conflict do nothing",
-            digest.0.as_slice(),
-            profile.as_str(),
-            Time(at) as _
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// Stores an engine profile, so that evaluations can be verified later.
+pub async fn record_profile(
+    store: &Store,
+    digest: Digest,
+    profile: &Json,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into engine_profile (digest, profile, recorded_at) values ($1, $2, $3) on conflict do nothing",
+        digest.0.as_slice(),
+        profile.as_str(),
+        Time(at) as _
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
 }
 
 fn inconsistent(reference: &VersionRef, detail: impl ToString) -> StoreError {

@@ -18,9 +18,10 @@ use super::pool::transacted;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
-pub use claim::{Claimed, DeliveryQueue};
-pub use delivery::{Attempt, TESTS_MAX};
 use wrkflw_core::ids::TenantId;
+
+pub use claim::{Claimed, DeliveryQueue, claim, queues};
+pub use delivery::{Attempt, TESTS_MAX, attempts, discard_delivery, retry_delivery, test};
 
 /// Dead deliveries in a row after which a subscription is disabled.
 pub const FAILURES_MAX: i32 = 20;
@@ -80,195 +81,191 @@ pub struct Retried {
     pub more: bool,
 }
 
-impl Reader {
-    /// The deliveries of a subscription, newest first.
-    pub async fn deliveries(
-        &self,
-        tenant: TenantId,
-        subscription: Uuid,
-        state: Option<&str>,
-        before: Option<Uuid>,
-        limit: i64,
-    ) -> Result<Vec<KeptDelivery>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select message_id, state, case when not test then instance_id end as instance_id, attempts, last_status, last_error, created_at as "created_at: Time",
-                due_at as "due_at: Time"
-            from webhook_delivery
-            where tenant_id = $1 and subscription_id = $2 and ($3::text is null or state = $3)
-              and ($4::uuid is null or message_id < $4)
-            order by message_id desc limit $5"#,
-            tenant.0,
-            subscription,
-            state,
-            before,
-            limit
-        )
-        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
-        .await?;
-        let view = rows.into_iter().map(|row| KeptDelivery {
-            id: row.message_id,
-            state: row.state,
-            instance_id: row.instance_id,
-            attempts: row.attempts,
-            last_status: row.last_status,
-            last_error: row.last_error,
-            created_at: row.created_at.0,
-            due_at: row.due_at.0,
-        });
-        Ok(view.collect())
+/// The deliveries of a subscription, newest first.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    subscription: Uuid,
+    state: Option<&str>,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<KeptDelivery>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select message_id, state, case when not test then instance_id end as instance_id, attempts, last_status, last_error, created_at as "created_at: Time",
+            due_at as "due_at: Time"
+        from webhook_delivery
+        where tenant_id = $1 and subscription_id = $2 and ($3::text is null or state = $3)
+          and ($4::uuid is null or message_id < $4)
+        order by message_id desc limit $5"#,
+        tenant.0,
+        subscription,
+        state,
+        before,
+        limit
+    )
+    .fetch_all(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    let deliveries = rows.into_iter().map(|row| KeptDelivery {
+        id: row.message_id,
+        state: row.state,
+        instance_id: row.instance_id,
+        attempts: row.attempts,
+        last_status: row.last_status,
+        last_error: row.last_error,
+        created_at: row.created_at.0,
+        due_at: row.due_at.0,
+    });
+    Ok(deliveries.collect())
+}
+
+/// Stores an attempt and its result. A failure changes nothing if another host has stored this attempt. A success ends the delivery
+/// in any case, also a dead or discarded one.
+pub async fn settle(
+    store: &Store,
+    claimed: &Claimed,
+    settlement: &Settlement,
+    took: Duration,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    match settlement {
+        Settlement::Delivered(status) => delivered(store, claimed, *status, took, at).await,
+        Settlement::Later(due_at, refusal) => later(store, claimed, *due_at, refusal, took).await,
+        Settlement::Dead(refusal) => dead(store, claimed, refusal, None, true, took).await,
+        Settlement::Unsendable(refusal) => dead(store, claimed, refusal, None, false, took).await,
+        Settlement::Gone(refusal) => {
+            dead(store, claimed, refusal, Some(&refusal.error), true, took).await
+        }
     }
 }
 
-impl Store {
-    /// Stores an attempt and its result. A failure changes nothing if another host has stored this attempt. A success ends the delivery
-    /// in any case, also a dead or discarded one.
-    pub async fn settle_delivery(
-        &self,
-        claimed: &Claimed,
-        settlement: &Settlement,
-        took: Duration,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        match settlement {
-            Settlement::Delivered(status) => self.delivered(claimed, *status, took, at).await,
-            Settlement::Later(due_at, refusal) => self.later(claimed, *due_at, refusal, took).await,
-            Settlement::Dead(refusal) => self.dead(claimed, refusal, None, true, took).await,
-            Settlement::Unsendable(refusal) => self.dead(claimed, refusal, None, false, took).await,
-            Settlement::Gone(refusal) => {
-                self.dead(claimed, refusal, Some(&refusal.error), true, took)
-                    .await
-            }
-        }
-    }
-
-    async fn delivered(
-        &self,
-        claimed: &Claimed,
-        status: u16,
-        took: Duration,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "with ended as (
-                update webhook_delivery
-                set state = 'delivered', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = null
-                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and state <> 'delivered'
-                returning notifies
-            ), tried as (
-                insert into webhook_attempt (tenant_id, subscription_id, message_id, status, duration_ms)
-                select $1, $2, $3, $5, $6 from ended
-            ), notified as (
-                update notification set sent_at = $4
-                where tenant_id = $1 and id = $3 and sent_at is null and exists (select from ended where notifies)
-            )
-            update subscription set failures = 0 where tenant_id = $1 and id = $2 and failures <> 0",
-            claimed.queue.tenant.0,
-            claimed.queue.subscription,
-            claimed.message,
-            Time(at) as _,
-            i16::try_from(status).ok(),
-            milliseconds(took)
+async fn delivered(
+    store: &Store,
+    claimed: &Claimed,
+    status: u16,
+    took: Duration,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with ended as (
+            update webhook_delivery
+            set state = 'delivered', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = null
+            where tenant_id = $1 and subscription_id = $2 and message_id = $3 and state <> 'delivered'
+            returning notifies
+        ), tried as (
+            insert into webhook_attempt (tenant_id, subscription_id, message_id, status, duration_ms)
+            select $1, $2, $3, $5, $6 from ended
+        ), notified as (
+            update notification set sent_at = $4
+            where tenant_id = $1 and id = $3 and sent_at is null and exists (select from ended where notifies)
         )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+        update subscription set failures = 0 where tenant_id = $1 and id = $2 and failures <> 0",
+        claimed.queue.tenant.0,
+        claimed.queue.subscription,
+        claimed.message,
+        Time(at) as _,
+        i16::try_from(status).ok(),
+        milliseconds(took)
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
 
-    async fn later(
-        &self,
-        claimed: &Claimed,
-        due_at: Timestamp,
-        refusal: &Refusal,
-        took: Duration,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "with tried as (
-                update webhook_delivery
-                set attempts = attempts + 1, due_at = $5, lease_until = null, last_status = $6, last_error = $7
-                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
-                returning message_id
-            )
+async fn later(
+    store: &Store,
+    claimed: &Claimed,
+    due_at: Timestamp,
+    refusal: &Refusal,
+    took: Duration,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with tried as (
+            update webhook_delivery
+            set attempts = attempts + 1, due_at = $5, lease_until = null, last_status = $6, last_error = $7
+            where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
+            returning message_id
+        )
+        insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
+        select $1, $2, message_id, $6, $7, $8 from tried",
+        claimed.queue.tenant.0,
+        claimed.queue.subscription,
+        claimed.message,
+        claimed.attempts,
+        Time(due_at) as _,
+        refusal.status.and_then(|status| i16::try_from(status).ok()),
+        refusal.error,
+        milliseconds(took)
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
+
+/// `counts` is false if the receiver is not at fault: the delivery then does not count towards [`FAILURES_MAX`].
+async fn dead(
+    store: &Store,
+    claimed: &Claimed,
+    refusal: &Refusal,
+    disabled: Option<&str>,
+    counts: bool,
+    took: Duration,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with dead as (
+            update webhook_delivery
+            set state = 'dead', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = $6
+            where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
+            returning message_id
+        ), tried as (
             insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
-            select $1, $2, message_id, $6, $7, $8 from tried",
-            claimed.queue.tenant.0,
-            claimed.queue.subscription,
-            claimed.message,
-            claimed.attempts,
-            Time(due_at) as _,
-            refusal.status.and_then(|status| i16::try_from(status).ok()),
-            refusal.error,
-            milliseconds(took)
+            select $1, $2, message_id, $5, $6, $9 from dead
         )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
-
-    /// `counts` is false if the receiver is not at fault: the delivery then does not count towards [`FAILURES_MAX`].
-    async fn dead(
-        &self,
-        claimed: &Claimed,
-        refusal: &Refusal,
-        disabled: Option<&str>,
-        counts: bool,
-        took: Duration,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "with dead as (
-                update webhook_delivery
-                set state = 'dead', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = $6
-                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
-                returning message_id
-            ), tried as (
-                insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
-                select $1, $2, message_id, $5, $6, $9 from dead
+        update subscription set failures = failures + $10, active = active and $7::text is null and failures + $10 < $8,
+            disabled_reason = case
+                when not active then disabled_reason
+                when $7::text is not null then $7
+                when failures + $10 >= $8 then 'given up ' || (failures + $10) || ' deliveries in a row, the last with: ' || $6
+            end,
+            (disabled_epoch, disabled_snapshot, enabled_epoch, enabled_snapshot) = (
+                select case when ends then f.epoch else disabled_epoch end,
+                    case when ends then pg_current_snapshot() else disabled_snapshot end,
+                    case when not ends then enabled_epoch end, case when not ends then enabled_snapshot end
+                from (select max(epoch) as epoch, active and ($7::text is not null or failures + $10 >= $8) as ends from feed_epoch) f
             )
-            update subscription set failures = failures + $10, active = active and $7::text is null and failures + $10 < $8,
-                disabled_reason = case
-                    when not active then disabled_reason
-                    when $7::text is not null then $7
-                    when failures + $10 >= $8 then 'given up ' || (failures + $10) || ' deliveries in a row, the last with: ' || $6
-                end,
-                (disabled_epoch, disabled_snapshot, enabled_epoch, enabled_snapshot) = (
-                    select case when ends then f.epoch else disabled_epoch end,
-                        case when ends then pg_current_snapshot() else disabled_snapshot end,
-                        case when not ends then enabled_epoch end, case when not ends then enabled_snapshot end
-                    from (select max(epoch) as epoch, active and ($7::text is not null or failures + $10 >= $8) as ends from feed_epoch) f
-                )
-            where tenant_id = $1 and id = $2 and exists (select from dead)",
-            claimed.queue.tenant.0,
-            claimed.queue.subscription,
-            claimed.message,
-            claimed.attempts,
-            refusal.status.and_then(|status| i16::try_from(status).ok()),
-            refusal.error,
-            disabled,
-            FAILURES_MAX,
-            milliseconds(took),
-            i32::from(counts)
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+        where tenant_id = $1 and id = $2 and exists (select from dead)",
+        claimed.queue.tenant.0,
+        claimed.queue.subscription,
+        claimed.message,
+        claimed.attempts,
+        refusal.status.and_then(|status| i16::try_from(status).ok()),
+        refusal.error,
+        disabled,
+        FAILURES_MAX,
+        milliseconds(took),
+        i32::from(counts)
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
 
-    /// Makes dead deliveries due again, the oldest first and at most [`RETRIES_MAX`], and enables the subscription. None if there is no
-    /// such subscription.
-    pub async fn retry_deliveries(
-        &self,
-        tenant: TenantId,
-        subscription: Uuid,
-        at: Timestamp,
-    ) -> Result<Option<Retried>, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// Makes dead deliveries due again, the oldest first and at most [`RETRIES_MAX`], and enables the subscription. None if there is no
+/// such subscription.
+pub async fn retry(
+    store: &Store,
+    tenant: TenantId,
+    subscription: Uuid,
+    at: Timestamp,
+) -> Result<Option<Retried>, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let retried = sqlx::query!(
             "update webhook_delivery d set state = 'pending', attempts = 0, due_at = $3, lease_until = null
-             from (
-                 select message_id from webhook_delivery
-                 where tenant_id = $1 and subscription_id = $2 and state = 'dead' order by message_id limit $4
-             ) dead
-             where d.tenant_id = $1 and d.subscription_id = $2 and d.message_id = dead.message_id and d.state = 'dead'",
+         from (
+             select message_id from webhook_delivery
+             where tenant_id = $1 and subscription_id = $2 and state = 'dead' order by message_id limit $4
+         ) dead
+         where d.tenant_id = $1 and d.subscription_id = $2 and d.message_id = dead.message_id and d.state = 'dead'",
             tenant.0,
             subscription,
             Time(at) as _,
@@ -278,8 +275,8 @@ impl Store {
         .await?;
         let more = sqlx::query_scalar!(
             r#"select exists(
-                select from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state = 'dead'
-            ) as "more!""#,
+            select from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state = 'dead'
+        ) as "more!""#,
             tenant.0,
             subscription
         )
@@ -291,28 +288,28 @@ impl Store {
         transaction.commit().await?;
         let count = retried.rows_affected();
         Ok(Some(Retried { count, more }))
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Counts the pending and the dead deliveries, each up to [`BACKLOG_COUNTED_MAX`].
-    pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog, StoreError> {
-        let row = sqlx::query!(
-            r#"select p.pending as "pending!", p.since as "since: Time",
-                (select count(*) from (select from webhook_delivery where state = 'dead' limit $1) d) as "dead!"
-            from (
-                select count(*) as pending, min(created_at) as since
-                from (select created_at from webhook_delivery where state = 'pending' limit $1) d
-            ) p"#,
-            BACKLOG_COUNTED_MAX
-        )
-        .fetch_one(&self.writer)
-        .await?;
-        Ok(DeliveryBacklog {
-            pending: row.pending,
-            dead: row.dead,
-            since: row.since.map(|time| time.0),
-        })
-    }
+/// Counts the pending and the dead deliveries, each up to [`BACKLOG_COUNTED_MAX`].
+pub async fn backlog(store: &Store) -> Result<DeliveryBacklog, StoreError> {
+    let row = sqlx::query!(
+        r#"select p.pending as "pending!", p.since as "since: Time",
+            (select count(*) from (select from webhook_delivery where state = 'dead' limit $1) d) as "dead!"
+        from (
+            select count(*) as pending, min(created_at) as since
+            from (select created_at from webhook_delivery where state = 'pending' limit $1) d
+        ) p"#,
+        BACKLOG_COUNTED_MAX
+    )
+    .fetch_one(&store.writer)
+    .await?;
+    Ok(DeliveryBacklog {
+        pending: row.pending,
+        dead: row.dead,
+        since: row.since.map(|time| time.0),
+    })
 }
 
 fn milliseconds(took: Duration) -> i32 {

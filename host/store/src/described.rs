@@ -118,10 +118,10 @@ impl KeptTexts {
                 }
             }
         }
-        for one in entries {
-            let key = one.version();
+        for undescribed in entries {
+            let key = undescribed.version();
             let texts = read.get(&key).cloned().or_else(|| self.get(&key));
-            one.entry.context.definition = texts.unwrap_or_default();
+            undescribed.entry.context.definition = texts.unwrap_or_default();
         }
         Ok(unreadable)
     }
@@ -159,12 +159,13 @@ async fn add_names(
 ) -> Result<(), sqlx::Error> {
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
     let (mut states, mut tasks): (Vec<Option<Uuid>>, Vec<Option<Uuid>>) = (Vec::new(), Vec::new());
-    for one in entries.iter() {
+    for undescribed in entries.iter() {
         // A payload may be large, so other tasks run in between.
         tokio::task::yield_now().await;
-        let about = About::of(&one.entry.kind, &one.entry.payload);
-        tenants.push(one.tenant.0);
-        instances.push(one.entry.instance.0);
+        let entry = &undescribed.entry;
+        let about = About::of(&entry.kind, &entry.payload);
+        tenants.push(undescribed.tenant.0);
+        instances.push(entry.instance.0);
         states.push(about.state.filter(|_| about.state_name.is_none()));
         tasks.push(about.task.filter(|_| about.task_title.is_none()));
     }
@@ -180,9 +181,9 @@ async fn add_names(
         &tasks as _
     );
     let rows = rows.fetch_all(&mut *connection).await?;
-    for (one, row) in entries.iter_mut().zip(rows) {
-        one.entry.context.state_name = row.state;
-        one.entry.context.task_title = row.task;
+    for (Undescribed { entry, .. }, row) in entries.iter_mut().zip(rows) {
+        entry.context.state_name = row.state;
+        entry.context.task_title = row.task;
     }
     Ok(())
 }
@@ -221,12 +222,12 @@ async fn undo_later_changes(
     );
     for row in rows.fetch_all(&mut *connection).await? {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
-        let Some(one) = entries.get_mut(place) else {
+        let Some(undescribed) = entries.get_mut(place) else {
             continue;
         };
         // A payload may have been erased.
         let later: Later = serde_json::from_str(&row.payload).unwrap_or_default();
-        let context = &mut one.entry.context;
+        let context = &mut undescribed.entry.context;
         if row.kind == "FLOW_RETITLED" {
             context.labels = Labels {
                 title: later.previous_title,

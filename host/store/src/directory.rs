@@ -12,7 +12,7 @@ pub mod moment;
 pub mod people;
 mod reassessments;
 pub mod roles;
-mod tenants;
+pub mod tenants;
 
 use jiff::Timestamp;
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -60,34 +60,33 @@ struct Change<'a> {
     at: Timestamp,
 }
 
-impl Store {
-    async fn change<'a>(
-        &self,
-        tenant: TenantId,
-        note: &'a Note<'a>,
-        run: Run,
-    ) -> Result<Change<'a>, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let stream = stream(tenant);
-        let head = lock(&mut transaction, stream).await?;
-        let last = sqlx::query_scalar!(
-            r#"select occurred_at as "at: Time" from audit_entry
-            where tenant_id = $1 and stream_kind = $2 and stream_id = $3 and seq = $4"#,
-            tenant.0,
-            stream.kind.name(),
-            stream.id,
-            head.seq.cast_signed()
-        )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        Ok(Change {
-            transaction,
-            tenant,
-            note,
-            run,
-            at: last.map_or(note.at, |last| note.at.max(last.0)),
-        })
-    }
+/// Locks the directory stream of the tenant and begins a change.
+async fn change<'a>(
+    store: &Store,
+    tenant: TenantId,
+    note: &'a Note<'a>,
+    run: Run,
+) -> Result<Change<'a>, StoreError> {
+    let mut transaction = store.writer.begin().await?;
+    let stream = stream(tenant);
+    let head = lock(&mut transaction, stream).await?;
+    let last = sqlx::query_scalar!(
+        r#"select occurred_at as "at: Time" from audit_entry
+        where tenant_id = $1 and stream_kind = $2 and stream_id = $3 and seq = $4"#,
+        tenant.0,
+        stream.kind.name(),
+        stream.id,
+        head.seq.cast_signed()
+    )
+    .fetch_optional(&mut *transaction)
+    .await?;
+    Ok(Change {
+        transaction,
+        tenant,
+        note,
+        run,
+        at: last.map_or(note.at, |last| note.at.max(last.0)),
+    })
 }
 
 impl Change<'_> {

@@ -57,31 +57,29 @@ pub struct WebhookState {
     pub due_at: Timestamp,
 }
 
-impl Reader {
-    /// The deliveries of these events of the tenant, by the ids of the events.
-    pub async fn event_deliveries(
-        &self,
-        tenant: TenantId,
-        events: &[FeedEntry],
-    ) -> Result<BTreeMap<Uuid, EventDelivery>, StoreError> {
-        let mut found: BTreeMap<_, _> = events
-            .iter()
-            .map(|one| {
-                let nothing = EventDelivery {
-                    kafka: KafkaState::Published,
-                    webhooks: Vec::new(),
-                };
-                (one.entry.id, nothing)
-            })
-            .collect();
-        if found.is_empty() {
-            return Ok(found);
-        }
-        let mut connection = self.reading(Viewer::all(tenant)).await?;
-        kafka(&mut connection, tenant, events, &mut found).await?;
-        webhooks(&mut connection, tenant, &mut found).await?;
-        Ok(found)
+/// The deliveries of these events of the tenant, by the ids of the events.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    events: &[FeedEntry],
+) -> Result<BTreeMap<Uuid, EventDelivery>, StoreError> {
+    let mut found: BTreeMap<_, _> = events
+        .iter()
+        .map(|one| {
+            let nothing = EventDelivery {
+                kafka: KafkaState::Published,
+                webhooks: Vec::new(),
+            };
+            (one.entry.id, nothing)
+        })
+        .collect();
+    if found.is_empty() {
+        return Ok(found);
     }
+    let mut connection = reader.reading(Viewer::all(tenant)).await?;
+    kafka(&mut connection, tenant, events, &mut found).await?;
+    webhooks(&mut connection, tenant, &mut found).await?;
+    Ok(found)
 }
 
 /// Finds those events that Kafka has not acknowledged.

@@ -208,97 +208,99 @@ async fn is_there(
     Ok(found.is_some_and(|id| check(id) == cursor.check))
 }
 
-impl Reader {
-    /// Entries after the cursor, or from the first one, that match the filter. The entries of one instance are found by their key.
-    /// Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
-    /// Large entries end a page early: see [`READ_BYTES_MAX`].
-    pub async fn feed(
-        &self,
-        tenant: TenantId,
-        after: Option<FeedCursor>,
-        limit: i64,
-        filter: &EventFilter,
-    ) -> Result<FeedPage, StoreError> {
-        let mut connection = self.reading(Viewer::all(tenant)).await?;
-        let now = sqlx::query!(
-            r#"select max(epoch) as "epoch!", pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
-                (select access_mark from tenant where id = $1) as access_mark
-            from feed_epoch"#,
-            tenant.0
-        )
-        .fetch_one(&mut connection)
-        .await?;
-        let horizon = FeedCursor::before(now.epoch, now.xmin);
-        let start = after.unwrap_or(FeedCursor::FIRST);
-        let is_astray = if start.pos > 0 {
-            !is_there(&mut connection, tenant, start).await?
-        } else {
-            // The cursor is at a horizon, which never goes back, or before everything.
-            start > horizon || start.xid > 0 && start.epoch < now.epoch
-        };
-        // A limit of 0 asks only for the end. Then no entries are read for the filter.
-        let scanned = if filter.is_open() || limit == 0 {
-            limit
-        } else {
-            SCANNED_MAX.max(limit)
-        };
-        let asked = FeedQuery {
-            start,
-            horizon: now.xmin,
-            types: None,
-            instance: filter.instance,
-            limit: scanned,
-        };
-        let read = if is_astray {
-            Read::default()
-        } else {
-            read(&mut connection, tenant, asked).await?
-        };
-        let selected = Selected::of(read, filter, limit).await;
-        let Selected {
-            mut entries,
-            end,
-            more,
-        } = selected;
-        let mut undescribed: Vec<_> = entries
-            .iter_mut()
-            .map(|FeedEntry { entry, seq, .. }| Undescribed {
-                tenant,
-                seq: *seq,
-                entry,
-            })
-            .collect();
-        let unreadable = connection
-            .within(|connection| self.texts.describe(connection, &mut undescribed))
-            .await?;
-        let unreadable = entries
-            .iter()
-            .find_map(|one| unreadable.reason(tenant, &one.entry));
-        if let Some(reason) = unreadable {
-            return Err(sqlx::Error::Decode(reason.into()).into());
-        }
-        gather(&mut connection, tenant, &mut entries).await?;
-        Ok(FeedPage {
-            entries,
-            is_astray,
-            end: end.unwrap_or(start),
-            more,
-            horizon,
-            access_mark: now.access_mark,
+/// Entries after the cursor, or from the first one, that match the filter. The entries of one instance are found by their key.
+/// Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
+/// Large entries end a page early: see [`READ_BYTES_MAX`].
+pub async fn page(
+    reader: &Reader,
+    tenant: TenantId,
+    after: Option<FeedCursor>,
+    limit: i64,
+    filter: &EventFilter,
+) -> Result<FeedPage, StoreError> {
+    let mut connection = reader.reading(Viewer::all(tenant)).await?;
+    let now = sqlx::query!(
+        r#"select max(epoch) as "epoch!", pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
+            (select access_mark from tenant where id = $1) as access_mark
+        from feed_epoch"#,
+        tenant.0
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    let horizon = FeedCursor::before(now.epoch, now.xmin);
+    let start = after.unwrap_or(FeedCursor::FIRST);
+    let is_astray = if start.pos > 0 {
+        !is_there(&mut connection, tenant, start).await?
+    } else {
+        // The cursor is at a horizon, which never goes back, or before everything.
+        start > horizon || start.xid > 0 && start.epoch < now.epoch
+    };
+    // A limit of 0 asks only for the end. Then no entries are read for the filter.
+    let scanned = if filter.is_open() || limit == 0 {
+        limit
+    } else {
+        SCANNED_MAX.max(limit)
+    };
+    let query = FeedQuery {
+        start,
+        horizon: now.xmin,
+        types: None,
+        instance: filter.instance,
+        limit: scanned,
+    };
+    let read = if is_astray {
+        Read::default()
+    } else {
+        read(&mut connection, tenant, query).await?
+    };
+    let selected = Selected::of(read, filter, limit).await;
+    let Selected {
+        mut entries,
+        end,
+        more,
+    } = selected;
+    let mut undescribed: Vec<_> = entries
+        .iter_mut()
+        .map(|FeedEntry { entry, seq, .. }| Undescribed {
+            tenant,
+            seq: *seq,
+            entry,
         })
-    }
-
-    /// Whether the tenant has this instance.
-    pub async fn knows_instance(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
-        let found = sqlx::query_scalar!(
-            r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
-            tenant.0,
-            id
-        )
-        .fetch_one(&mut self.reading(Viewer::all(tenant)).await?)
+        .collect();
+    let unreadable = connection
+        .within(|connection| reader.texts.describe(connection, &mut undescribed))
         .await?;
-        Ok(found)
+    let unreadable = entries
+        .iter()
+        .find_map(|found| unreadable.reason(tenant, &found.entry));
+    if let Some(reason) = unreadable {
+        return Err(sqlx::Error::Decode(reason.into()).into());
     }
+    gather(&mut connection, tenant, &mut entries).await?;
+    Ok(FeedPage {
+        entries,
+        is_astray,
+        end: end.unwrap_or(start),
+        more,
+        horizon,
+        access_mark: now.access_mark,
+    })
+}
+
+/// Whether the tenant has this instance.
+pub async fn knows_instance(
+    reader: &Reader,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query_scalar!(
+        r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
+        tenant.0,
+        id
+    )
+    .fetch_one(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    Ok(found)
 }
 
 /// Which entries to read.
@@ -401,12 +403,12 @@ async fn gather(
             continue;
         };
         circle.managers.extend(row.manager);
-        let those = if row.kind == Kind::Group.name() {
+        let principals = if row.kind == Kind::Group.name() {
             &mut circle.groups
         } else {
             &mut circle.users
         };
-        those.push(row.principal);
+        principals.push(row.principal);
     }
     let circles: HashMap<_, _> = circles
         .into_iter()
@@ -424,7 +426,7 @@ async fn gather(
 pub(super) async fn read(
     connection: impl PgExecutor<'_>,
     tenant: TenantId,
-    asked: FeedQuery<'_>,
+    query: FeedQuery<'_>,
 ) -> Result<Read, StoreError> {
     let rows = sqlx::query_as!(
         EntryRow,
@@ -466,13 +468,13 @@ pub(super) async fn read(
         where e.bytes_before < $9
         order by e.epoch, e.xid, e.pos"#,
         tenant.0,
-        asked.start.xid,
-        asked.start.pos,
-        asked.horizon,
-        asked.limit,
-        asked.types as _,
-        asked.start.epoch,
-        asked.instance,
+        query.start.xid,
+        query.start.pos,
+        query.horizon,
+        query.limit,
+        query.types as _,
+        query.start.epoch,
+        query.instance,
         READ_BYTES_MAX
     )
     .fetch_all(connection)
@@ -480,6 +482,6 @@ pub(super) async fn read(
     let bytes: usize = rows.iter().map(|row| row.payload.len()).sum();
     let reaches = |count: usize, limit: i64| i64::try_from(count).is_ok_and(|count| count >= limit);
     let more =
-        asked.limit > 0 && (reaches(rows.len(), asked.limit) || reaches(bytes, READ_BYTES_MAX));
+        query.limit > 0 && (reaches(rows.len(), query.limit) || reaches(bytes, READ_BYTES_MAX));
     Ok(Read { rows, more })
 }

@@ -37,52 +37,48 @@ pub struct NewHost {
     pub started_at: Timestamp,
 }
 
-impl Reader {
-    /// The hosts that renewed their row within [`HOST_EXPIRY`], those that run longest first, at most [`HOSTS_MAX`]. They serve all
-    /// tenants, so each tenant reads the same.
-    pub async fn hosts(&self, tenant: TenantId) -> Result<Vec<HostRow>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select id, name, version, roles, started_at as "started_at: Time", seen_at as "seen_at: Time"
-            from host where seen_at > now() - make_interval(secs => $1) order by started_at, id limit $2"#,
-            HOST_EXPIRY.as_secs_f64(),
-            HOSTS_MAX
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        let host = rows.into_iter().map(|row| HostRow {
-            id: row.id,
-            name: row.name,
-            version: row.version,
-            roles: row.roles,
-            started_at: row.started_at.0,
-            seen_at: row.seen_at.0,
-        });
-        Ok(host.collect())
-    }
+/// The hosts that renewed their row within [`HOST_EXPIRY`], those that run longest first, at most [`HOSTS_MAX`]. They serve all
+/// tenants, so each tenant reads the same.
+pub async fn list(reader: &Reader, tenant: TenantId) -> Result<Vec<HostRow>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, name, version, roles, started_at as "started_at: Time", seen_at as "seen_at: Time"
+        from host where seen_at > now() - make_interval(secs => $1) order by started_at, id limit $2"#,
+        HOST_EXPIRY.as_secs_f64(),
+        HOSTS_MAX
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    let hosts = rows.into_iter().map(|row| HostRow {
+        id: row.id,
+        name: row.name,
+        version: row.version,
+        roles: row.roles,
+        started_at: row.started_at.0,
+        seen_at: row.seen_at.0,
+    });
+    Ok(hosts.collect())
 }
 
-impl Store {
-    /// Writes or renews the row of a host.
-    pub async fn renew_host(&self, host: &NewHost) -> Result<(), StoreError> {
-        sqlx::query!(
-            "insert into host (id, name, version, roles, started_at, seen_at) values ($1, $2, $3, $4, $5, now())
-             on conflict (id) do update set seen_at = now()",
-            host.id,
-            host.name,
-            host.version,
-            &host.roles,
-            Time(host.started_at) as _
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// Writes or renews the row of a host.
+pub async fn renew(store: &Store, host: &NewHost) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into host (id, name, version, roles, started_at, seen_at) values ($1, $2, $3, $4, $5, now())
+         on conflict (id) do update set seen_at = now()",
+        host.id,
+        host.name,
+        host.version,
+        &host.roles,
+        Time(host.started_at) as _
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
 
-    /// Deletes the row of a host that stops.
-    pub async fn delete_host(&self, id: Uuid) -> Result<(), StoreError> {
-        sqlx::query!("delete from host where id = $1", id)
-            .execute(&self.writer)
-            .await?;
-        Ok(())
-    }
+/// Deletes the row of a host that stops.
+pub async fn delete(store: &Store, id: Uuid) -> Result<(), StoreError> {
+    sqlx::query!("delete from host where id = $1", id)
+        .execute(&store.writer)
+        .await?;
+    Ok(())
 }

@@ -139,53 +139,51 @@ struct ExaminedInstance {
     place: usize,
 }
 
-impl Reader {
-    /// A page of instances.
-    pub async fn instances(
-        &self,
-        viewer: &Viewer,
-        filter: &InstanceFilter,
-    ) -> Result<Listed, StoreError> {
-        let mut search = Search {
-            connection: self.looking(viewer).await?,
-            tenant: viewer.tenant,
-            viewer,
-            filter,
-            probes: Probe::all(&filter.conditions),
-            page: Page::new(filter.limit),
-            after: filter.after,
-            examined: 0,
-            until: Instant::now() + SEARCH_TIME_MAX,
-            looked: false,
-        };
-        // If nearly all instances have the word, the newest ones fill the page. Reading them is then faster than the index of words.
-        if filter.words.is_some() {
-            let more = search.walk(GLANCED, GLANCED).await?;
-            if !more || search.page.wanted() == 0 {
-                let reached = search.after.filter(|_| more);
-                return Ok(search.page.end(reached));
-            }
-        }
-        if let Some(ids) = search.narrowed().await? {
-            let more = !search.among(&ids).await?;
+/// A page of instances.
+pub async fn list(
+    reader: &Reader,
+    viewer: &Viewer,
+    filter: &InstanceFilter,
+) -> Result<Listed, StoreError> {
+    let mut search = Search {
+        connection: reader.looking(viewer).await?,
+        tenant: viewer.tenant,
+        viewer,
+        filter,
+        probes: Probe::all(&filter.conditions),
+        page: Page::new(filter.limit),
+        after: filter.after,
+        examined: 0,
+        until: Instant::now() + SEARCH_TIME_MAX,
+        looked: false,
+    };
+    // If nearly all instances have the word, the newest ones fill the page. Reading them is then faster than the index of words.
+    if filter.words.is_some() {
+        let more = search.walk(GLANCED, GLANCED).await?;
+        if !more || search.page.wanted() == 0 {
             let reached = search.after.filter(|_| more);
             return Ok(search.page.end(reached));
         }
-        let leading = search
-            .probes
-            .iter()
-            .position(Probe::is_ordered)
-            .or_else(|| search.probes.iter().position(Probe::is_range))
-            .or((!search.probes.is_empty()).then_some(0));
-        let more = match leading {
-            // The indexes of attributes are read from the newest instance on, so they do not serve this order.
-            _ if filter.oldest_first => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
-            None => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
-            Some(probe) => search.walk(WALKED_MAX, WINDOW_MIN).await? && search.led(probe).await?,
-        };
-        let reached = search.after.filter(|_| more);
-        Ok(search.page.end(reached))
     }
+    if let Some(ids) = search.narrowed().await? {
+        let more = !search.among(&ids).await?;
+        let reached = search.after.filter(|_| more);
+        return Ok(search.page.end(reached));
+    }
+    let leading = search
+        .probes
+        .iter()
+        .position(Probe::is_ordered)
+        .or_else(|| search.probes.iter().position(Probe::is_range))
+        .or((!search.probes.is_empty()).then_some(0));
+    let more = match leading {
+        // The indexes of attributes are read from the newest instance on, so they do not serve this order.
+        _ if filter.oldest_first => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+        None => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+        Some(probe) => search.walk(WALKED_MAX, WINDOW_MIN).await? && search.led(probe).await?,
+    };
+    let reached = search.after.filter(|_| more);
+    Ok(search.page.end(reached))
 }
 
 /// A search in progress.

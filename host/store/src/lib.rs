@@ -3,10 +3,10 @@
 //! It uses the types of `wrkflw-core`, the record traits of `wrkflw-audit`, and the fault points of `wrkflw-fault`. It reads no wall
 //! clock: the time comes from callers or from the database. It decides nothing about flows: it applies a change as a whole or refuses it.
 //!
-//! [`Reader`] has one connection pool for each role of the database, and runs queries. [`Store`] is a [`Reader`] that can
-//! also write. Commands load with [`load`] and write with [`commit`], which is the only module that changes instances. The
-//! other modules have the queries of their tables. The migrations in the folder `migrations` of the repository are compiled
-//! into this crate.
+//! [`Reader`] has one connection pool for each role of the database. [`Store`] is a [`Reader`] that can also write. The functions are
+//! in the module of their table: a query takes a [`Reader`]; a change, or a read that must be current, takes a [`Store`]. Commands load
+//! with [`load`] and write with [`commit`], which is the only module that changes instances. The migrations in the folder `migrations`
+//! of the repository are compiled into this crate.
 //!
 //! Begin with [`Store`], then [`load`] and [`commit`] with their `.sql` files.
 
@@ -36,7 +36,7 @@ pub mod hosts;
 pub mod instances;
 pub mod jobs;
 pub mod load;
-mod lookups;
+pub mod lookups;
 pub mod names;
 pub mod notifications;
 pub mod notifier;
@@ -60,7 +60,7 @@ pub mod starts;
 pub mod streams;
 pub mod subscriptions;
 pub mod tasks;
-mod tenants;
+pub mod tenants;
 pub mod time;
 pub mod verify;
 pub mod viewer;

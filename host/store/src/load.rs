@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::types::{Json as Column, Uuid};
 
-pub use self::parts::WrittenParts;
+pub use self::parts::{WrittenParts, parts};
 use self::rows::InstanceRow;
 use super::time::Time;
 use super::{Store, StoreError};
@@ -245,75 +245,73 @@ impl Columns {
     }
 }
 
-impl Store {
-    /// Loads for one command. Finds only instances of the caller's tenant.
-    pub async fn load(&self, wanted: &Wanted) -> Result<Loaded<Written>, StoreError> {
-        let mut loaded = self.load_together(&[wanted]).await?;
-        loaded.pop().ok_or(StoreError::Lost)
-    }
+/// Loads for one command. Finds only instances of the caller's tenant.
+pub async fn load(store: &Store, wanted: &Wanted) -> Result<Loaded<Written>, StoreError> {
+    let mut loaded = load_together(store, &[wanted]).await?;
+    loaded.pop().ok_or(StoreError::Lost)
+}
 
-    /// Loads for several commands in one statement, at most [`LOAD_MAX`]. The results are in the order of `wanted`.
-    pub async fn load_together(
-        &self,
-        wanted: &[&Wanted],
-    ) -> Result<Vec<Loaded<Written>>, StoreError> {
-        assert!(wanted.len() <= LOAD_MAX);
-        let columns = Columns::of(wanted);
-        let mut rows = sqlx::query_file!(
-            "src/load.sql",
-            &columns.tenant as _,
-            &columns.instance as _,
-            &columns.subject as _,
-            &columns.roles as _,
-            &columns.key as _,
-            &columns.now as _,
-            &columns.signal as _,
-            &columns.identity as _,
-            &columns.definition as _,
-        )
-        .fetch_all(&self.writer)
-        .await?;
-        rows.sort_unstable_by_key(|row| row.number);
-        let loaded = wanted.iter().zip(rows).map(|(wanted, row)| {
-            let found = row.instance.map(|instance| Written {
-                instance,
-                state_instances: row.state_instances,
-                tasks: row.tasks,
-                attributes: row.attributes,
-            });
-            Loaded {
-                actor: Arc::new(Actor {
-                    id: wanted.who.subject.clone(),
-                    groups: row.groups,
-                    permissions: row.permissions,
-                    on_behalf_of: None,
-                    stands_in_for: row.stands_in_for.0,
-                }),
-                reply: StoredReply::of(
-                    row.reply_body,
-                    row.reply_status,
-                    row.reply_fingerprint,
-                    row.reply_headers,
-                ),
-                found,
-                definition: row.definition.map(|_| Startable {
-                    active_version: row
-                        .active_version
-                        .and_then(|version| u32::try_from(version).ok()),
-                }),
-                content: row.content,
-                access_mark: row.access_mark,
-                lasting: row.lasting,
-                signalled: row.signalled_at.map(|at| Counted {
-                    content: row.signalled_content.filter(|content| !content.is_empty()),
-                    entry: row.signalled_entry,
-                    at: at.0,
-                }),
-                stopped: stopped(row.stopped),
-            }
+/// Loads for several commands in one statement, at most [`LOAD_MAX`]. The results are in the order of `wanted`.
+pub async fn load_together(
+    store: &Store,
+    wanted: &[&Wanted],
+) -> Result<Vec<Loaded<Written>>, StoreError> {
+    assert!(wanted.len() <= LOAD_MAX);
+    let columns = Columns::of(wanted);
+    let mut rows = sqlx::query_file!(
+        "src/load.sql",
+        &columns.tenant as _,
+        &columns.instance as _,
+        &columns.subject as _,
+        &columns.roles as _,
+        &columns.key as _,
+        &columns.now as _,
+        &columns.signal as _,
+        &columns.identity as _,
+        &columns.definition as _,
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    rows.sort_unstable_by_key(|row| row.number);
+    let loaded = wanted.iter().zip(rows).map(|(wanted, row)| {
+        let found = row.instance.map(|instance| Written {
+            instance,
+            state_instances: row.state_instances,
+            tasks: row.tasks,
+            attributes: row.attributes,
         });
-        Ok(loaded.collect())
-    }
+        Loaded {
+            actor: Arc::new(Actor {
+                id: wanted.who.subject.clone(),
+                groups: row.groups,
+                permissions: row.permissions,
+                on_behalf_of: None,
+                stands_in_for: row.stands_in_for.0,
+            }),
+            reply: StoredReply::of(
+                row.reply_body,
+                row.reply_status,
+                row.reply_fingerprint,
+                row.reply_headers,
+            ),
+            found,
+            definition: row.definition.map(|_| Startable {
+                active_version: row
+                    .active_version
+                    .and_then(|version| u32::try_from(version).ok()),
+            }),
+            content: row.content,
+            access_mark: row.access_mark,
+            lasting: row.lasting,
+            signalled: row.signalled_at.map(|at| Counted {
+                content: row.signalled_content.filter(|content| !content.is_empty()),
+                entry: row.signalled_entry,
+                at: at.0,
+            }),
+            stopped: stopped(row.stopped),
+        }
+    });
+    Ok(loaded.collect())
 }
 
 /// Parses the stopped versions as the database lists them: the key, a space and the number.

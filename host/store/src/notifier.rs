@@ -108,83 +108,81 @@ impl Unsent {
     }
 }
 
-impl Store {
-    /// Gives every tenant a cursor that begins with its first entry.
-    pub async fn ensure_notifier_cursors(&self) -> Result<(), StoreError> {
-        sqlx::query!(
-            "insert into notifier_cursor (tenant_id, epoch, xid, pos, moved_at)
-             select t.id, 0, '0', 0, 'epoch' from tenant t
-             where not exists (select from notifier_cursor c where c.tenant_id = t.id)
-             on conflict do nothing"
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// Gives every tenant a cursor that begins with its first entry.
+pub async fn ensure_cursors(store: &Store) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into notifier_cursor (tenant_id, epoch, xid, pos, moved_at)
+         select t.id, 0, '0', 0, 'epoch' from tenant t
+         where not exists (select from notifier_cursor c where c.tenant_id = t.id)
+         on conflict do nothing"
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
 
-    /// Locks a cursor of a tenant with new entries: the one that was moved longest ago. Skips those that were moved after `round`, and
-    /// those that another notifier has locked. None if no cursor is left.
-    pub async fn lock_notifier_cursor(
-        &self,
-        round: Timestamp,
-    ) -> Result<Option<LockedCursor>, StoreError> {
-        let cursor = Box::pin(self.next_cursor(round));
-        self.writer.within(cursor).await
-    }
+/// Locks a cursor of a tenant with new entries: the one that was moved longest ago. Skips those that were moved after `round`, and
+/// those that another notifier has locked. None if no cursor is left.
+pub async fn lock_cursor(
+    store: &Store,
+    round: Timestamp,
+) -> Result<Option<LockedCursor>, StoreError> {
+    let cursor = Box::pin(next_cursor(store, round));
+    store.writer.within(cursor).await
+}
 
-    async fn next_cursor(&self, round: Timestamp) -> Result<Option<LockedCursor>, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let cursor = sqlx::query!(
-            r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
-                pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "horizon!"
-            from notifier_cursor c cross join (
-                select epoch, began_after from feed_epoch order by epoch desc limit 1
-            ) f
-            -- A moment far ahead is the mark of a clock that was wrong.
-            where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or (
-                -- The order leads to the index of the feed. Without statistics, `exists` may read all entries of the tenant.
-                select true from audit_entry e
-                where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
-                  and e.pos > f.began_after and e.xid < pg_snapshot_xmin(pg_current_snapshot())
-                order by e.xid, e.pos limit 1))
-            order by c.moved_at
-            limit 1
-            for update of c skip locked"#,
-            Time(round) as _
-        )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let Some(cursor) = cursor else {
-            return Ok(None);
-        };
-        let start = FeedCursor {
-            pos: cursor.pos,
-            ..FeedCursor::before(cursor.epoch, cursor.xid)
-        };
-        Ok(Some(LockedCursor {
-            transaction,
-            tenant: TenantId(cursor.tenant_id),
-            start,
-            epoch: cursor.current,
-            horizon: cursor.horizon,
-        }))
-    }
+async fn next_cursor(store: &Store, round: Timestamp) -> Result<Option<LockedCursor>, StoreError> {
+    let mut transaction = store.writer.begin().await?;
+    let cursor = sqlx::query!(
+        r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
+            pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "horizon!"
+        from notifier_cursor c cross join (
+            select epoch, began_after from feed_epoch order by epoch desc limit 1
+        ) f
+        -- A moment far ahead is the mark of a clock that was wrong.
+        where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or (
+            -- The order leads to the index of the feed. Without statistics, `exists` may read all entries of the tenant.
+            select true from audit_entry e
+            where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
+              and e.pos > f.began_after and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+            order by e.xid, e.pos limit 1))
+        order by c.moved_at
+        limit 1
+        for update of c skip locked"#,
+        Time(round) as _
+    )
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(cursor) = cursor else {
+        return Ok(None);
+    };
+    let start = FeedCursor {
+        pos: cursor.pos,
+        ..FeedCursor::before(cursor.epoch, cursor.xid)
+    };
+    Ok(Some(LockedCursor {
+        transaction,
+        tenant: TenantId(cursor.tenant_id),
+        start,
+        epoch: cursor.current,
+        horizon: cursor.horizon,
+    }))
+}
 
-    /// Puts a tenant's cursor behind those of the others, without moving it: as if it had been moved at `at`.
-    pub async fn postpone_notifier_cursor(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "update notifier_cursor set moved_at = $2 where tenant_id = $1",
-            tenant.0,
-            Time(at) as _
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// Puts a tenant's cursor behind those of the others, without moving it: as if it had been moved at `at`.
+pub async fn postpone_cursor(
+    store: &Store,
+    tenant: TenantId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update notifier_cursor set moved_at = $2 where tenant_id = $1",
+        tenant.0,
+        Time(at) as _
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
 }
 
 impl LockedCursor {

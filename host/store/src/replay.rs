@@ -42,72 +42,70 @@ pub struct Replayed {
     pub more: bool,
 }
 
-impl Store {
-    /// Puts the events of a range into the outbox once more. Leaves out events that were not published yet: they are in the outbox, or
-    /// their instance has dead letters from this or an earlier event on. The tenant's operation stream records who did it and why.
-    pub async fn replay(
-        &self,
-        tenant: TenantId,
-        replay: Replay,
-        reason: &str,
-        note: &Note<'_>,
-    ) -> Result<Replayed, StoreError> {
-        transacted(Box::pin(self.replayed(tenant, replay, reason, note))).await
-    }
+/// Puts the events of a range into the outbox once more. Leaves out events that were not published yet: they are in the outbox, or
+/// their instance has dead letters from this or an earlier event on. The tenant's operation stream records who did it and why.
+pub async fn replay(
+    store: &Store,
+    tenant: TenantId,
+    replay: Replay,
+    reason: &str,
+    note: &Note<'_>,
+) -> Result<Replayed, StoreError> {
+    transacted(Box::pin(replayed(store, tenant, replay, reason, note))).await
+}
 
-    async fn replayed(
-        &self,
-        tenant: TenantId,
-        replay: Replay,
-        reason: &str,
-        note: &Note<'_>,
-    ) -> Result<Replayed, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let horizon = sqlx::query_scalar!(
-            r#"select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!""#
-        )
-        .fetch_one(&mut *transaction)
-        .await?;
-        let limit = replay.limit.min(REPLAYED_MAX);
-        let asked = FeedQuery {
-            start: replay.after,
-            horizon,
-            types: None,
-            instance: replay.instance,
-            limit: i64::from(limit) + 1,
-        };
-        let Read { mut rows, more } = read(&mut *transaction, tenant, asked).await?;
-        let count = rows.len();
-        if let Some(until) = replay.until {
-            rows.retain(|row| row.cursor() <= until);
-        }
-        let more = more && rows.len() == count;
-        rows.truncate(limit as usize);
-        let end = rows.last().map_or(replay.after, EntryRow::cursor);
-        let replayed = insert_again(&mut transaction, tenant, &rows).await?;
-        let until = replay.until.map(|until| until.to_string());
-        let payload = json!({
-            "after": replay.after.to_string(), "until": until, "end": end.to_string(), "instance": replay.instance,
-            "replayed": replayed, "reason": reason,
-        });
-        let stream = Stream {
-            tenant,
-            kind: StreamKind::Operation,
-            id: Uuid::nil(),
-        };
-        append(
-            &mut transaction,
-            stream,
-            note.draft("EVENTS_REPLAYED", 0, &payload),
-        )
-        .await?;
-        transaction.commit().await?;
-        Ok(Replayed {
-            replayed,
-            end,
-            more,
-        })
+async fn replayed(
+    store: &Store,
+    tenant: TenantId,
+    replay: Replay,
+    reason: &str,
+    note: &Note<'_>,
+) -> Result<Replayed, StoreError> {
+    let mut transaction = store.writer.begin().await?;
+    let horizon = sqlx::query_scalar!(
+        r#"select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!""#
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    let limit = replay.limit.min(REPLAYED_MAX);
+    let asked = FeedQuery {
+        start: replay.after,
+        horizon,
+        types: None,
+        instance: replay.instance,
+        limit: i64::from(limit) + 1,
+    };
+    let Read { mut rows, more } = read(&mut *transaction, tenant, asked).await?;
+    let count = rows.len();
+    if let Some(until) = replay.until {
+        rows.retain(|row| row.cursor() <= until);
     }
+    let more = more && rows.len() == count;
+    rows.truncate(limit as usize);
+    let end = rows.last().map_or(replay.after, EntryRow::cursor);
+    let replayed = insert_again(&mut transaction, tenant, &rows).await?;
+    let until = replay.until.map(|until| until.to_string());
+    let payload = json!({
+        "after": replay.after.to_string(), "until": until, "end": end.to_string(), "instance": replay.instance,
+        "replayed": replayed, "reason": reason,
+    });
+    let stream = Stream {
+        tenant,
+        kind: StreamKind::Operation,
+        id: Uuid::nil(),
+    };
+    append(
+        &mut transaction,
+        stream,
+        note.draft("EVENTS_REPLAYED", 0, &payload),
+    )
+    .await?;
+    transaction.commit().await?;
+    Ok(Replayed {
+        replayed,
+        end,
+        more,
+    })
 }
 
 /// Puts these events into the outbox behind all others, and returns their number.

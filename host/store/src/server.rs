@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use sqlx::{Connection as _, PgConnection};
 
+use crate::StoreError;
 use crate::pools::options;
 use crate::time::Time;
-use crate::{Store, StoreError};
 
 /// The oldest supported version of PostgreSQL.
 pub const OLDEST: i32 = 15;
@@ -20,21 +20,19 @@ pub struct ServerFacts {
     pub at: Timestamp,
 }
 
-impl Store {
-    /// Asks the server of this URL. Needs no migration.
-    pub async fn server(url: &str) -> Result<ServerFacts, StoreError> {
-        let mut connection = PgConnection::connect_with(&options(url)?).await?;
-        let row = sqlx::query!(
-            r#"select current_setting('server_version') as "version!",
-                current_setting('server_version_num')::int / 10000 as "major!", clock_timestamp() as "at!: Time""#
-        )
-        .fetch_one(&mut connection)
-        .await?;
-        connection.close().await?;
-        Ok(ServerFacts {
-            version: row.version,
-            major: row.major,
-            at: row.at.0,
-        })
-    }
+/// Asks the server of this URL. Needs no migration.
+pub async fn facts(url: &str) -> Result<ServerFacts, StoreError> {
+    let mut connection = PgConnection::connect_with(&options(url)?).await?;
+    let row = sqlx::query!(
+        r#"select current_setting('server_version') as "version!",
+            current_setting('server_version_num')::int / 10000 as "major!", clock_timestamp() as "at!: Time""#
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    connection.close().await?;
+    Ok(ServerFacts {
+        version: row.version,
+        major: row.major,
+        at: row.at.0,
+    })
 }

@@ -71,164 +71,160 @@ impl Row {
     }
 }
 
-impl Reader {
-    /// At most `most` sessions of a person, the newest first.
-    pub async fn sessions(
-        &self,
-        tenant: TenantId,
-        person: &str,
-        most: i64,
-    ) -> Result<Vec<SessionRow>, StoreError> {
-        let rows = sqlx::query_as!(
-            Row,
-            r#"select id, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
-                expires_at as "expires_at: Time"
-            from session where tenant_id = $1 and person = $2 order by id desc limit $3"#,
-            tenant.0,
-            person,
-            most
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(rows.into_iter().map(Row::session).collect())
-    }
-
-    /// The session whose secret has this digest, with its person and the person's settings.
-    pub async fn session(
-        &self,
-        tenant: TenantId,
-        secret_digest: &[u8],
-    ) -> Result<Option<FoundSession>, StoreError> {
-        let row = sqlx::query!(
-            r#"select id, s.person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
-                expires_at as "expires_at: Time", language as "language?", time_zone as "time_zone?", theme as "theme?"
-            from session s left join preference p on p.tenant_id = s.tenant_id and p.person = s.person
-            where s.tenant_id = $1 and secret_digest = $2"#,
-            tenant.0,
-            secret_digest
-        )
-        .fetch_optional(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(row.map(|row| FoundSession {
-            person: row.person,
-            row: SessionRow {
-                id: row.id,
-                client: row.client,
-                roles: row.roles,
-                created_at: row.created_at.0,
-                used_at: row.used_at.0,
-                expires_at: row.expires_at.0,
-            },
-            preference: Preference {
-                language: row.language,
-                time_zone: row.time_zone,
-                theme: row.theme,
-            },
-        }))
-    }
-
-    /// The settings of a person.
-    pub async fn preference(
-        &self,
-        tenant: TenantId,
-        person: &str,
-    ) -> Result<Preference, StoreError> {
-        let found = sqlx::query_as!(
-            Preference,
-            "select language, time_zone, theme from preference where tenant_id = $1 and person = $2",
-            tenant.0,
-            person
-        )
-        .fetch_optional(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(found.unwrap_or_default())
-    }
+/// At most `most` sessions of a person, the newest first.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    person: &str,
+    most: i64,
+) -> Result<Vec<SessionRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select id, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
+            expires_at as "expires_at: Time"
+        from session where tenant_id = $1 and person = $2 order by id desc limit $3"#,
+        tenant.0,
+        person,
+        most
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(rows.into_iter().map(Row::session).collect())
 }
 
-impl Store {
-    /// Adds a session. If the person has `most` already, the oldest ones end.
-    pub async fn add_session(
-        &self,
-        tenant: TenantId,
-        new: &NewSession<'_>,
-        most: i64,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "with ended as (
-                delete from session where tenant_id = $1 and id in (
-                    select id from session where tenant_id = $1 and person = $4 order by id desc offset $9)
-             )
-             insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at,
-                 provider_session, id_token)
-             values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10, $11)",
-            tenant.0,
-            new.id,
-            new.secret_digest,
-            new.person,
-            new.roles,
-            new.client,
-            Time(new.created_at) as _,
-            Time(new.expires_at) as _,
-            most - 1,
-            new.provider_session,
-            new.id_token
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// The session whose secret has this digest, with its person and the person's settings.
+pub async fn get(
+    reader: &Reader,
+    tenant: TenantId,
+    secret_digest: &[u8],
+) -> Result<Option<FoundSession>, StoreError> {
+    let row = sqlx::query!(
+        r#"select id, s.person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
+            expires_at as "expires_at: Time", language as "language?", time_zone as "time_zone?", theme as "theme?"
+        from session s left join preference p on p.tenant_id = s.tenant_id and p.person = s.person
+        where s.tenant_id = $1 and secret_digest = $2"#,
+        tenant.0,
+        secret_digest
+    )
+    .fetch_optional(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(row.map(|row| FoundSession {
+        person: row.person,
+        row: SessionRow {
+            id: row.id,
+            client: row.client,
+            roles: row.roles,
+            created_at: row.created_at.0,
+            used_at: row.used_at.0,
+            expires_at: row.expires_at.0,
+        },
+        preference: Preference {
+            language: row.language,
+            time_zone: row.time_zone,
+            theme: row.theme,
+        },
+    }))
+}
 
-    /// Records the use of a session.
-    pub async fn use_session(
-        &self,
-        tenant: TenantId,
-        id: Uuid,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "update session set used_at = greatest(used_at, $3) where tenant_id = $1 and id = $2",
-            tenant.0,
-            id,
-            Time(at) as _
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// The settings of a person.
+pub async fn preference(
+    reader: &Reader,
+    tenant: TenantId,
+    person: &str,
+) -> Result<Preference, StoreError> {
+    let found = sqlx::query_as!(
+        Preference,
+        "select language, time_zone, theme from preference where tenant_id = $1 and person = $2",
+        tenant.0,
+        person
+    )
+    .fetch_optional(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(found.unwrap_or_default())
+}
 
-    /// Ends a session of this person. Returns its ID token, if it has one; none if they have no session with this id.
-    pub async fn delete_session(
-        &self,
-        tenant: TenantId,
-        person: &str,
-        id: Uuid,
-    ) -> Result<Option<Option<String>>, StoreError> {
-        let ended = sqlx::query_scalar!(
-            "delete from session where tenant_id = $1 and person = $2 and id = $3 returning id_token",
-            tenant.0,
-            person,
-            id
-        )
-        .fetch_optional(&self.writer)
-        .await?;
-        Ok(ended)
-    }
+/// Adds a session. If the person has `most` already, the oldest ones end.
+pub async fn add(
+    store: &Store,
+    tenant: TenantId,
+    new: &NewSession<'_>,
+    most: i64,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with ended as (
+            delete from session where tenant_id = $1 and id in (
+                select id from session where tenant_id = $1 and person = $4 order by id desc offset $9)
+         )
+         insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at,
+             provider_session, id_token)
+         values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10, $11)",
+        tenant.0,
+        new.id,
+        new.secret_digest,
+        new.person,
+        new.roles,
+        new.client,
+        Time(new.created_at) as _,
+        Time(new.expires_at) as _,
+        most - 1,
+        new.provider_session,
+        new.id_token
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
 
-    /// Ends the sessions of one session at the identity provider; without its name, all sessions of the person. The provider
-    /// knows no tenants. Returns how many ended.
-    pub async fn delete_provider_sessions(
-        &self,
-        person: Option<&str>,
-        provider_session: Option<&str>,
-    ) -> Result<u64, StoreError> {
-        let ended = match provider_session {
-            Some(session) => sqlx::query!(
-                "delete from session where provider_session = $1 and ($2::text is null or person = $2)",
-                session,
-                person
-            ),
-            None => sqlx::query!("delete from session where person = $1", person),
-        };
-        Ok(ended.execute(&self.writer).await?.rows_affected())
-    }
+/// Records the use of a session.
+pub async fn touch(
+    store: &Store,
+    tenant: TenantId,
+    id: Uuid,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update session set used_at = greatest(used_at, $3) where tenant_id = $1 and id = $2",
+        tenant.0,
+        id,
+        Time(at) as _
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
+
+/// Ends a session of this person. Returns its ID token, if it has one; none if they have no session with this id.
+pub async fn delete(
+    store: &Store,
+    tenant: TenantId,
+    person: &str,
+    id: Uuid,
+) -> Result<Option<Option<String>>, StoreError> {
+    let ended = sqlx::query_scalar!(
+        "delete from session where tenant_id = $1 and person = $2 and id = $3 returning id_token",
+        tenant.0,
+        person,
+        id
+    )
+    .fetch_optional(&store.writer)
+    .await?;
+    Ok(ended)
+}
+
+/// Ends the sessions of one session at the identity provider; without its name, all sessions of the person. The provider
+/// knows no tenants. Returns how many ended.
+pub async fn delete_of_provider(
+    store: &Store,
+    person: Option<&str>,
+    provider_session: Option<&str>,
+) -> Result<u64, StoreError> {
+    let ended = match provider_session {
+        Some(session) => sqlx::query!(
+            "delete from session where provider_session = $1 and ($2::text is null or person = $2)",
+            session,
+            person
+        ),
+        None => sqlx::query!("delete from session where person = $1", person),
+    };
+    Ok(ended.execute(&store.writer).await?.rows_affected())
 }

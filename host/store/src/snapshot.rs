@@ -27,15 +27,13 @@ impl Snapshot {
     }
 }
 
-impl Reader {
-    /// The transactions of the whole server now, also those of other databases.
-    pub async fn transactions(&self) -> Result<Snapshot, StoreError> {
-        let text = sqlx::query_scalar!(r#"select pg_current_snapshot()::text as "snapshot!""#)
-            .fetch_one(&self.writer)
-            .await?;
-        let snapshot = text.parse::<Snapshot>();
-        snapshot.map_err(|()| sqlx::Error::Decode(format!("{text} is no snapshot").into()).into())
-    }
+/// The transactions of the whole server now, also those of other databases.
+pub async fn transactions(reader: &Reader) -> Result<Snapshot, StoreError> {
+    let text = sqlx::query_scalar!(r#"select pg_current_snapshot()::text as "snapshot!""#)
+        .fetch_one(&reader.writer)
+        .await?;
+    let snapshot = text.parse::<Snapshot>();
+    snapshot.map_err(|()| sqlx::Error::Decode(format!("{text} is no snapshot").into()).into())
 }
 
 impl FromStr for Snapshot {

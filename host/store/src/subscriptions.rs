@@ -64,47 +64,44 @@ pub struct Subscription {
     pub created_by: String,
 }
 
-impl Reader {
-    /// The tenant's subscriptions, or the one with this id. Newest first.
-    pub async fn subscriptions(
-        &self,
-        tenant: TenantId,
-        id: Option<Uuid>,
-    ) -> Result<Vec<Subscription>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select id, url, types, definition_key, active, disabled_reason, failures, created_at as "created_at: Time",
-                created_by
-            from subscription where tenant_id = $1 and ($2::uuid is null or id = $2) order by id desc"#,
-            tenant.0,
-            id
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        let subscription = rows.into_iter().map(|row| Subscription {
-            id: row.id,
-            url: row.url,
-            types: row.types,
-            definition: row.definition_key,
-            active: row.active,
-            disabled_reason: row.disabled_reason,
-            failures: row.failures,
-            created_at: row.created_at.0,
-            created_by: row.created_by,
-        });
-        Ok(subscription.collect())
-    }
+/// The tenant's subscriptions, or the one with this id. Newest first.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    id: Option<Uuid>,
+) -> Result<Vec<Subscription>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, url, types, definition_key, active, disabled_reason, failures, created_at as "created_at: Time",
+            created_by
+        from subscription where tenant_id = $1 and ($2::uuid is null or id = $2) order by id desc"#,
+        tenant.0,
+        id
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    let subscription = rows.into_iter().map(|row| Subscription {
+        id: row.id,
+        url: row.url,
+        types: row.types,
+        definition: row.definition_key,
+        active: row.active,
+        disabled_reason: row.disabled_reason,
+        failures: row.failures,
+        created_at: row.created_at.0,
+        created_by: row.created_by,
+    });
+    Ok(subscription.collect())
 }
 
-impl Store {
-    /// Creates a subscription. False if the tenant has [`SUBSCRIPTIONS_MAX`] already.
-    pub async fn subscribe(
-        &self,
-        tenant: TenantId,
-        new: &NewSubscription,
-        note: &Note<'_>,
-    ) -> Result<bool, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// Creates a subscription. False if the tenant has [`SUBSCRIPTIONS_MAX`] already.
+pub async fn subscribe(
+    store: &Store,
+    tenant: TenantId,
+    new: &NewSubscription,
+    note: &Note<'_>,
+) -> Result<bool, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let about = json!({ "subscription": new.id, "url": new.url, "types": new.types.names(), "definition": new.definition });
         // This locks the head of the stream, so that two concurrent requests cannot both pass the limit.
         record(
@@ -126,8 +123,8 @@ impl Store {
         }
         sqlx::query!(
             "insert into subscription (
-                 tenant_id, id, url, types, definition_key, secret, active, created_at, created_by, since_epoch, since_snapshot)
-             values ($1, $2, $3, $4, $5, $6, true, $7, $8, (select max(epoch) from feed_epoch), pg_current_snapshot())",
+             tenant_id, id, url, types, definition_key, secret, active, created_at, created_by, since_epoch, since_snapshot)
+         values ($1, $2, $3, $4, $5, $6, true, $7, $8, (select max(epoch) from feed_epoch), pg_current_snapshot())",
             tenant.0,
             new.id,
             new.url,
@@ -141,46 +138,46 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(true)
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Deletes a subscription and its pending and dead deliveries. False if there is none.
-    pub async fn unsubscribe(
-        &self,
-        tenant: TenantId,
-        id: Uuid,
-        note: &Note<'_>,
-    ) -> Result<bool, StoreError> {
-        transacted(Box::pin(async move {
-            let mut transaction = self.writer.begin().await?;
-            // Deliveries first, as in every transaction that changes both.
-            delete_open(&mut transaction, tenant, id).await?;
-            let deleted = sqlx::query!(
-                "delete from subscription where tenant_id = $1 and id = $2",
-                tenant.0,
-                id
-            )
-            .execute(&mut *transaction)
-            .await?;
-            if deleted.rows_affected() == 0 {
-                return Ok(false);
-            }
-            // A separate statement sees the rows that other transactions committed while the last statement waited for its lock.
-            delete_open(&mut transaction, tenant, id).await?;
-            let about = json!({ "subscription": id });
-            record(
-                &mut transaction,
-                tenant,
-                note,
-                "SUBSCRIPTION_DELETED",
-                &about,
-            )
-            .await?;
-            transaction.commit().await?;
-            Ok(true)
-        }))
-        .await
-    }
+/// Deletes a subscription and its pending and dead deliveries. False if there is none.
+pub async fn unsubscribe(
+    store: &Store,
+    tenant: TenantId,
+    id: Uuid,
+    note: &Note<'_>,
+) -> Result<bool, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
+        // Deliveries first, as in every transaction that changes both.
+        delete_open(&mut transaction, tenant, id).await?;
+        let deleted = sqlx::query!(
+            "delete from subscription where tenant_id = $1 and id = $2",
+            tenant.0,
+            id
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(false);
+        }
+        // A separate statement sees the rows that other transactions committed while the last statement waited for its lock.
+        delete_open(&mut transaction, tenant, id).await?;
+        let about = json!({ "subscription": id });
+        record(
+            &mut transaction,
+            tenant,
+            note,
+            "SUBSCRIPTION_DELETED",
+            &about,
+        )
+        .await?;
+        transaction.commit().await?;
+        Ok(true)
+    }))
+    .await
 }
 
 /// Deletes the pending and dead deliveries of a subscription.

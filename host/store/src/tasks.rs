@@ -113,26 +113,28 @@ impl Absent {
     }
 }
 
-impl Reader {
-    /// A page of tasks: open ones in the order of creation or of their deadlines, ended ones the last one first.
-    pub async fn tasks(&self, viewer: &Viewer, filter: &TaskFilter) -> Result<Inbox, StoreError> {
-        let mut search = Search {
-            connection: self.looking(viewer).await?,
-            viewer,
-            tenant: viewer.tenant,
-            filter,
-            absent: Absent::of(&filter.actor),
-            found: Vec::new(),
-            until: Instant::now() + SEARCH_TIME_MAX,
-        };
-        let reached = if filter.ended() || filter.by_due {
-            search.by_time().await?
-        } else {
-            search.by_creation().await?
-        };
-        let found = search.found;
-        Ok(Inbox { found, reached })
-    }
+/// A page of tasks: open ones in the order of creation or of their deadlines, ended ones the last one first.
+pub async fn list(
+    reader: &Reader,
+    viewer: &Viewer,
+    filter: &TaskFilter,
+) -> Result<Inbox, StoreError> {
+    let mut search = Search {
+        connection: reader.looking(viewer).await?,
+        viewer,
+        tenant: viewer.tenant,
+        filter,
+        absent: Absent::of(&filter.actor),
+        found: Vec::new(),
+        until: Instant::now() + SEARCH_TIME_MAX,
+    };
+    let reached = if filter.ended() || filter.by_due {
+        search.by_time().await?
+    } else {
+        search.by_creation().await?
+    };
+    let found = search.found;
+    Ok(Inbox { found, reached })
 }
 
 /// A search in progress. Its steps return where it ended before the last task.

@@ -8,8 +8,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use plans::Plans;
-
+use self::plans::Plans;
 use super::feed::FeedEntry;
 use super::load::array;
 use super::pool::Limited;
@@ -142,7 +141,7 @@ pub(super) struct Looking<'v> {
     viewer: &'v Viewer,
     connection: Limited,
     may_plan_once: bool,
-    /// Whether it reads without a check of visibility, and how it plans. None before its first use.
+    /// Whether it is set to read without a check of visibility, and how it plans. None before its first use.
     settled: Option<(bool, Plans)>,
 }
 

@@ -1,6 +1,7 @@
 //! Delegations and their returns in the chain of custody.
 
 use super::*;
+use wrkflw_store::directory::tenants;
 
 #[tokio::test]
 async fn a_delegation_and_its_return_are_sealed_like_a_decision() {
@@ -40,7 +41,9 @@ async fn a_delegation_and_its_return_are_sealed_like_a_decision() {
         of("reason"),
         [&reason, &none, &reason, &none].map(Value::clone)
     );
-    let tenant = app.store().tenant("default").await.expect("a query");
+    let tenant = tenants::find(app.store(), "default")
+        .await
+        .expect("a query");
     let tenant = tenant.expect("a tenant");
     for record in &all[..3] {
         let entry = &record["entry"];

@@ -27,7 +27,7 @@ pub(super) async fn of_a_busy_instance(app: &TestApp) -> Asked {
     (path.clone(), first)
 }
 
-/// A host with one request slot, which a stuck request occupies.
+/// A host with one request place, which a stuck request occupies.
 pub(super) async fn of_a_full_host(app: &TestApp) -> Asked {
     let host = app.admitting(Admission::new(1, 0));
     let mut lock = app

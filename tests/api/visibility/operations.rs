@@ -1,7 +1,7 @@
 //! Bulk operations that hide instances from their requesters.
 
 use wrkflw_engine::job_handlers::JobHandlers;
-use wrkflw_store::bulk::{Batch, Outcome};
+use wrkflw_store::bulk::{self, Batch, Outcome};
 
 use super::*;
 
@@ -24,7 +24,7 @@ async fn hiding(app: &TestApp) -> (Value, Batch) {
     assert_eq!(begun.await.expect(201)["total"], 1);
     let now = app.engine.clock().now();
     let lease_end = now + jiff::Span::new().hours(1);
-    let batch = app.store().claim_batch(now, lease_end, 1).await;
+    let batch = bulk::claim_batch(app.store(), now, lease_end, 1).await;
     (instance, batch.expect("a claim").expect("a batch"))
 }
 

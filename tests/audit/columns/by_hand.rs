@@ -13,6 +13,7 @@ use super::super::checkpoints::{keys, sign};
 use super::super::verify::{approved, behind, brief, everything};
 use super::{history, restore};
 use crate::support::app::TestApp;
+use wrkflw_store::directory::tenants;
 
 /// Rows by which an intruder could approve other people's work, or hide it afterwards.
 const BY_HAND: [(&str, &str, &str); 24] = [
@@ -220,7 +221,7 @@ async fn permissions_of_roles_are_recorded_if_no_entry_has_them() {
     let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
     assert_eq!(codes, ["role_permission", "tenant"], "{findings:#?}");
     for _ in 0..2 {
-        store.record_tenants(now).await.expect("recorded");
+        tenants::record_tenants(store, now).await.expect("recorded");
         assert_eq!(everything(&app).await.1, []);
     }
     let told: Vec<Value> =

@@ -39,17 +39,20 @@ async fn a_version_that_was_not_published_in_this_form_is_found() {
         (
             // No command uses this version.
             changed("/graph/title", json!("Rubber stamp")),
-            "graph is not what its entries give",
+            "graph is not what its audit entries say",
         ),
         (
             changed("/config", json!({ "reviewers": "others" })),
-            "config is not what its entries give",
+            "config is not what its audit entries say",
         ),
         (
             changed("/component", json!("0".repeat(64))),
-            "but its entries give",
+            "but its audit entries say",
         ),
-        (missing, "this row is missing, but its entries give it"),
+        (
+            missing,
+            "this row is missing, but its audit entries record it",
+        ),
         (more, "this row exists, but no entry records it"),
     ] {
         recount(&mut other);

@@ -149,7 +149,7 @@ async fn suspended_instances_and_stopped_versions_call_no_service() {
     proven(&setting.app, &suspended).await;
 }
 
-/// A service that never answers occupies only its own slots. Other work and calls of another tenant continue.
+/// A service that never answers occupies only its own places. Other work and calls of another tenant continue.
 #[tokio::test]
 async fn a_slow_service_delays_nothing_else() {
     let mut setting = Setting::new().await;
@@ -167,7 +167,7 @@ async fn a_slow_service_delays_nothing_else() {
     }
     let waits = begin(&app, "quick", json!({ "wait": { "late": 1 } })).await;
     until_status(&app, &waits, "COMPLETED").await;
-    // The tenant occupies half of the slots of the service, and no more.
+    // The tenant occupies half of the places of the service, and no more.
     assert_eq!(setting.machine.rest().len(), 0);
     let other = Other::of(&app).await;
     other.start("1", json!({ "first": "Ask" })).await;

@@ -9,6 +9,7 @@ use wrkflw_core::json::Json;
 use wrkflw_engine::Identity;
 
 use super::{ADMIN, Answer, Host, TestApp};
+use wrkflw_store::directory::tenants;
 
 const TENANT: &str = "neighbour";
 
@@ -23,7 +24,7 @@ impl Neighbour {
     pub(crate) async fn of(app: &TestApp) -> Neighbour {
         let (store, now) = (app.store(), app.engine.clock().now());
         let roles = BTreeMap::from([("admin", ADMIN)]);
-        let tenant = store.ensure_tenant(TENANT, &roles, now).await;
+        let tenant = tenants::ensure_tenant(store, TENANT, &roles, now).await;
         let who = Identity {
             tenant: tenant.expect("a tenant"),
             tenant_name: TENANT.to_owned(),
@@ -32,15 +33,20 @@ impl Neighbour {
             embedded_by: None,
         };
         let (key, config) = ("document-approval", Json::empty());
-        let published = app
-            .engine
-            .publish(&who, key, (DOCUMENT_APPROVAL, &config), None);
+        let published =
+            app.engine
+                .definitions()
+                .publish(&who, key, (DOCUMENT_APPROVAL, &config), None);
         published.await.expect("a version");
         let version = VersionRef {
             key: key.to_owned(),
             version: 1,
         };
-        let active = app.engine.activate(&who, &version, true).await;
+        let active = app
+            .engine
+            .definitions()
+            .activate(&who, &version, true)
+            .await;
         active.expect("an active version");
         let host = app.host();
         let admin = format!("Bearer {}", token(&host, "admin"));

@@ -49,60 +49,58 @@ impl Delegation {
     }
 }
 
-impl SealKeys {
-    /// Seals the delegations and returns among these events of an instance, each with its entry.
-    pub fn seal_delegations<'a>(
-        &self,
-        tenant: &str,
-        instance: InstanceId,
-        recorded: impl Iterator<Item = (&'a Event, &'a Entry)>,
-    ) -> Vec<DelegationSeal> {
-        let seals = recorded.filter_map(|(event, entry)| {
-            let draft = &entry.draft;
-            let delegation = Delegation::of(event, draft.actor.as_deref(), draft.at)?;
-            Some(DelegationSeal {
-                seq: entry.seq,
-                key_id: self.current.clone(),
-                version: MAC_VERSION,
-                mac: self.delegation_mac(&self.current, tenant, instance, &delegation)?,
-            })
-        });
-        seals.collect()
-    }
+/// Seals the delegations and returns among these events of an instance, each with its entry.
+pub fn seal<'a>(
+    keys: &SealKeys,
+    tenant: &str,
+    instance: InstanceId,
+    recorded: impl Iterator<Item = (&'a Event, &'a Entry)>,
+) -> Vec<DelegationSeal> {
+    let seals = recorded.filter_map(|(event, entry)| {
+        let draft = &entry.draft;
+        let delegation = Delegation::of(event, draft.actor.as_deref(), draft.at)?;
+        Some(DelegationSeal {
+            seq: entry.seq,
+            key_id: keys.current.clone(),
+            version: MAC_VERSION,
+            mac: mac(keys, &keys.current, tenant, instance, &delegation)?,
+        })
+    });
+    seals.collect()
+}
 
-    /// Checks the stored seal of a delegation or return: its key's name, its version and its MAC.
-    pub fn delegation_verdict(
-        &self,
-        (key_id, version, stored): (&str, i16, &[u8]),
-        tenant: &str,
-        instance: InstanceId,
-        delegation: &Delegation,
-    ) -> SealVerdict {
-        let mac = self.delegation_mac(key_id, tenant, instance, delegation);
-        SealVerdict::of(version, mac, stored)
-    }
+/// Checks the stored seal of a delegation or return: its key's name, its version and its MAC.
+pub fn verdict(
+    keys: &SealKeys,
+    (key_id, version, stored): (&str, i16, &[u8]),
+    tenant: &str,
+    instance: InstanceId,
+    delegation: &Delegation,
+) -> SealVerdict {
+    let mac = mac(keys, key_id, tenant, instance, delegation);
+    SealVerdict::of(version, mac, stored)
+}
 
-    /// The MAC of a delegation or return with the named key; none if there is no such key.
-    pub(crate) fn delegation_mac(
-        &self,
-        key_id: &str,
-        tenant: &str,
-        instance: InstanceId,
-        delegation: &Delegation,
-    ) -> Option<[u8; 32]> {
-        let at = delegation.at.as_millisecond().to_string();
-        let fields = [
-            Some("wrkflw delegation 1"),
-            Some(tenant),
-            Some(&instance.to_string()),
-            Some(&delegation.task.to_string()),
-            Some(delegation.kind),
-            Some(&delegation.actor),
-            Some(&delegation.from),
-            Some(&delegation.to),
-            delegation.reason.as_deref(),
-            Some(&at),
-        ];
-        self.mac_of(key_id, fields)
-    }
+/// The MAC of a delegation or return with the named key; none if there is no such key.
+pub(crate) fn mac(
+    keys: &SealKeys,
+    key_id: &str,
+    tenant: &str,
+    instance: InstanceId,
+    delegation: &Delegation,
+) -> Option<[u8; 32]> {
+    let at = delegation.at.as_millisecond().to_string();
+    let fields = [
+        Some("wrkflw delegation 1"),
+        Some(tenant),
+        Some(&instance.to_string()),
+        Some(&delegation.task.to_string()),
+        Some(delegation.kind),
+        Some(&delegation.actor),
+        Some(&delegation.from),
+        Some(&delegation.to),
+        delegation.reason.as_deref(),
+        Some(&at),
+    ];
+    keys.mac_of(key_id, fields)
 }

@@ -19,47 +19,45 @@ pub struct Sealed<'a> {
     pub headers: &'a str,
 }
 
-impl SealKeys {
-    /// The headers of the reply with its seal.
-    pub fn seal_reply(&self, owner: Owner<'_>, reply: Sealed<'_>) -> String {
-        let (key, headers) = (&self.current, reply.headers);
-        match self.reply_mac(key, owner, reply, headers) {
-            Some(mac) => format!("{SEAL}{key} {}\n{headers}", hex(&mac)),
-            None => headers.to_owned(),
-        }
+/// The headers of the reply with its seal.
+pub fn seal(keys: &SealKeys, owner: Owner<'_>, reply: Sealed<'_>) -> String {
+    let (key, headers) = (&keys.current, reply.headers);
+    match mac(keys, key, owner, reply, headers) {
+        Some(mac) => format!("{SEAL}{key} {}\n{headers}", hex(&mac)),
+        None => headers.to_owned(),
     }
+}
 
-    /// Checks the seal of a reply. None if it has no seal, or a malformed one.
-    pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<SealVerdict> {
-        let (seal, headers) = parts(reply.headers);
-        let (key, mac) = seal?.rsplit_once(' ')?;
-        Some(match self.reply_mac(key, owner, reply, headers) {
-            None => SealVerdict::UnknownKey,
-            Some(made) if unhex(mac).is_some_and(|mac| mac == made) => SealVerdict::Valid,
-            Some(_) => SealVerdict::Invalid,
-        })
-    }
+/// Checks the seal of a reply. None if it has no seal, or a malformed one.
+pub fn verdict(keys: &SealKeys, owner: Owner<'_>, reply: Sealed<'_>) -> Option<SealVerdict> {
+    let (seal, headers) = parts(reply.headers);
+    let (key, claimed) = seal?.rsplit_once(' ')?;
+    Some(match mac(keys, key, owner, reply, headers) {
+        None => SealVerdict::UnknownKey,
+        Some(made) if unhex(claimed).is_some_and(|claimed| claimed == made) => SealVerdict::Valid,
+        Some(_) => SealVerdict::Invalid,
+    })
+}
 
-    fn reply_mac(
-        &self,
-        key: &str,
-        (tenant, principal, name): Owner<'_>,
-        reply: Sealed<'_>,
-        headers: &str,
-    ) -> Option<[u8; 32]> {
-        let (fingerprint, status) = (hex(reply.fingerprint), reply.status.to_string());
-        let fields = [
-            "wrkflw reply 1",
-            tenant,
-            principal,
-            name,
-            &fingerprint,
-            &status,
-            &hex(reply.body),
-            headers,
-        ];
-        self.mac_of(key, fields.map(Some))
-    }
+fn mac(
+    keys: &SealKeys,
+    key: &str,
+    (tenant, principal, name): Owner<'_>,
+    reply: Sealed<'_>,
+    headers: &str,
+) -> Option<[u8; 32]> {
+    let (fingerprint, status) = (hex(reply.fingerprint), reply.status.to_string());
+    let fields = [
+        "wrkflw reply 1",
+        tenant,
+        principal,
+        name,
+        &fingerprint,
+        &status,
+        &hex(reply.body),
+        headers,
+    ];
+    keys.mac_of(key, fields.map(Some))
 }
 
 /// The headers of a stored reply without its seal.
@@ -95,15 +93,15 @@ mod tests {
             headers: plain,
         };
         let owner = ("default", "author", "key-1");
-        let headers = keys.seal_reply(owner, reply);
+        let headers = seal(&keys, owner, reply);
         let sealed = Sealed {
             headers: &headers,
             ..reply
         };
         assert_eq!(unsealed(&headers), plain);
         assert_eq!(unsealed(plain), plain);
-        assert_eq!(keys.reply_verdict(owner, sealed), Some(SealVerdict::Valid));
-        assert_eq!(keys.reply_verdict(owner, reply), None);
+        assert_eq!(verdict(&keys, owner, sealed), Some(SealVerdict::Valid));
+        assert_eq!(verdict(&keys, owner, reply), None);
         let (longer, renamed) = (format!("{headers}x"), headers.replace("k 1", "k 2"));
         for other in [
             Sealed {
@@ -123,24 +121,21 @@ mod tests {
                 ..sealed
             },
         ] {
-            assert_eq!(keys.reply_verdict(owner, other), Some(SealVerdict::Invalid));
+            assert_eq!(verdict(&keys, owner, other), Some(SealVerdict::Invalid));
         }
         for owner in [
             ("other", "author", "key-1"),
             ("default", "admin", "key-1"),
             ("default", "author", "key-2"),
         ] {
-            assert_eq!(
-                keys.reply_verdict(owner, sealed),
-                Some(SealVerdict::Invalid)
-            );
+            assert_eq!(verdict(&keys, owner, sealed), Some(SealVerdict::Invalid));
         }
         let renamed = Sealed {
             headers: &renamed,
             ..sealed
         };
         assert_eq!(
-            keys.reply_verdict(owner, renamed),
+            verdict(&keys, owner, renamed),
             Some(SealVerdict::UnknownKey)
         );
     }

@@ -13,27 +13,25 @@ const KIND: &str = "wrkflw token 1";
 /// Text, key and MAC.
 const PARTS: usize = 3;
 
-impl SealKeys {
-    /// The text with the seal of the current key.
-    pub fn seal_token(&self, text: &str) -> String {
-        let mac = self.mac_of(&self.current, [Some(KIND), Some(text)]);
-        let mac = mac.expect("the current key is one of the keys");
-        let parts = [text.as_bytes(), self.current.as_bytes(), &mac];
-        parts.map(|part| BASE64.encode(part)).join(".")
-    }
+/// The text with the seal of the current key.
+pub fn seal(keys: &SealKeys, text: &str) -> String {
+    let mac = keys.mac_of(&keys.current, [Some(KIND), Some(text)]);
+    let mac = mac.expect("the current key is one of the keys");
+    let parts = [text.as_bytes(), keys.current.as_bytes(), &mac];
+    parts.map(|part| BASE64.encode(part)).join(".")
+}
 
-    /// The text of a token. None if it was not sealed with one of these keys.
-    pub fn opened_token(&self, token: &str) -> Option<String> {
-        let parts = token.splitn(PARTS + 1, '.').map(|part| BASE64.decode(part));
-        let parts: Vec<_> = parts.collect::<Result<_, _>>().ok()?;
-        let [text, key, mac] = <[Vec<u8>; PARTS]>::try_from(parts).ok()?;
-        let key = String::from_utf8(key).ok()?;
-        let text = String::from_utf8(text).ok()?;
-        let made = self.keyed(&key, [Some(KIND), Some(&text)])?;
-        // The comparison takes constant time.
-        made.verify_slice(&mac).ok()?;
-        Some(text)
-    }
+/// The text of a token. None if it was not sealed with one of these keys.
+pub fn open(keys: &SealKeys, token: &str) -> Option<String> {
+    let parts = token.splitn(PARTS + 1, '.').map(|part| BASE64.decode(part));
+    let parts: Vec<_> = parts.collect::<Result<_, _>>().ok()?;
+    let [text, key, mac] = <[Vec<u8>; PARTS]>::try_from(parts).ok()?;
+    let key = String::from_utf8(key).ok()?;
+    let text = String::from_utf8(text).ok()?;
+    let made = keys.keyed(&key, [Some(KIND), Some(&text)])?;
+    // The comparison takes constant time.
+    made.verify_slice(&mac).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]
@@ -52,18 +50,18 @@ mod tests {
     #[test]
     fn a_token_is_opened_by_the_key_that_sealed_it_also_after_a_change_of_keys() {
         let old = keys("old", &[("old", 1)]);
-        let token = old.seal_token("{\"a\": \"ü.\"}");
-        assert_eq!(old.opened_token(&token).as_deref(), Some("{\"a\": \"ü.\"}"));
+        let token = seal(&old, "{\"a\": \"ü.\"}");
+        assert_eq!(open(&old, &token).as_deref(), Some("{\"a\": \"ü.\"}"));
         let both = keys("new", &[("old", 1), ("new", 2)]);
-        assert!(both.opened_token(&token).is_some());
-        assert!(old.opened_token(&both.seal_token("x")).is_none());
-        assert!(keys("old", &[("old", 3)]).opened_token(&token).is_none());
+        assert!(open(&both, &token).is_some());
+        assert!(open(&old, &seal(&both, "x")).is_none());
+        assert!(open(&keys("old", &[("old", 3)]), &token).is_none());
     }
 
     #[test]
     fn what_was_changed_is_refused() {
         let keys = keys("k", &[("k", 1)]);
-        let token = keys.seal_token("text");
+        let token = seal(&keys, "text");
         let parts: Vec<_> = token.split('.').collect();
         let other = BASE64.encode("texts");
         for changed in [
@@ -77,7 +75,7 @@ mod tests {
             format!("{}.{}.{}", parts[1], parts[0], parts[2]),
             token.replace('.', "!"),
         ] {
-            assert_eq!(keys.opened_token(&changed), None, "{changed}");
+            assert_eq!(open(&keys, &changed), None, "{changed}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Problem;
-use super::rows::{Expected, Given, Table, digest, time};
+use super::rows::{Expected, ExpectedRow, Table, digest, time};
 use crate::record::Snapshot;
 use crate::record::rows::{RecordedVersion, TableRows};
 use wrkflw_core::audit::Entry;
@@ -82,7 +82,7 @@ pub(super) struct Definition {
     created: Option<Timestamp>,
     active: Option<u32>,
     revision: u32,
-    versions: BTreeMap<u32, Given>,
+    versions: BTreeMap<u32, ExpectedRow>,
     declared: BTreeSet<(String, String)>,
     components: BTreeSet<String>,
 }
@@ -104,13 +104,13 @@ impl Definition {
 
     /// Folds the next entry.
     pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
-        if let Err(error) = self.told(entry) {
+        if let Err(error) = self.fold(entry) {
             let detail = format!("its payload cannot be read: {error}");
             problems.push(Problem::new(Some(entry.seq), "payload", detail));
         }
     }
 
-    fn told(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
+    fn fold(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
         let draft = &entry.draft;
         let NamedVersion { key, version } = serde_json::from_str(draft.payload.as_str())?;
         self.created.get_or_insert(draft.at);
@@ -149,16 +149,16 @@ impl Definition {
     }
 
     fn set_retired(&mut self, version: u32, [at, by]: [Value; 2]) {
-        if let Some(given) = self.versions.get_mut(&version) {
-            given.retain(|(column, _)| !column.starts_with("retired_"));
-            given.extend([("retired_at", at), ("retired_by", by)]);
+        if let Some(row) = self.versions.get_mut(&version) {
+            row.retain(|(column, _)| !column.starts_with("retired_"));
+            row.extend([("retired_at", at), ("retired_by", by)]);
         }
     }
 
     fn set_stopped(&mut self, version: u32, [at, by, reason]: [Value; 3]) {
-        if let Some(given) = self.versions.get_mut(&version) {
-            given.retain(|(column, _)| !column.starts_with("stop"));
-            given.extend([
+        if let Some(row) = self.versions.get_mut(&version) {
+            row.retain(|(column, _)| !column.starts_with("stop"));
+            row.extend([
                 ("stopped_at", at),
                 ("stopped_by", by),
                 ("stop_reason", reason),
@@ -176,7 +176,7 @@ impl Definition {
             wit,
             note,
         } = serde_json::from_str(draft.payload.as_str())?;
-        let mut given = vec![
+        let mut row = vec![
             ("tenant_id", json!(self.tenant)),
             ("key", json!(key)),
             ("version", json!(version)),
@@ -194,9 +194,9 @@ impl Definition {
             ("stop_reason", Value::Null),
         ];
         if let Some(wit) = wit {
-            given.extend([("sdk", json!(sdk)), ("wit", json!(wit))]);
+            row.extend([("sdk", json!(sdk)), ("wit", json!(wit))]);
         }
-        self.versions.insert(version, given);
+        self.versions.insert(version, row);
         self.components.insert(component);
         let graph: Value = serde_json::from_str(graph.get())?;
         let attributes = graph.get("attributes").and_then(Value::as_array);
@@ -218,7 +218,7 @@ impl Definition {
         let Some(key) = self.key else { return Ok(()) };
         let tenant = json!(self.tenant);
         let mut expected = Expected::new(&DEFINITION);
-        expected.give(vec![
+        expected.add(vec![
             ("tenant_id", tenant.clone()),
             ("key", json!(key)),
             ("id", json!(self.id)),
@@ -226,33 +226,33 @@ impl Definition {
             ("revision", json!(self.revision)),
             ("created_at", self.created.map_or(Value::Null, time)),
         ]);
-        expected.hold(
+        expected.compare_all(
             &snapshot.table(TableRows::Definition(self.id)).await?,
             problems,
         );
         let mut expected = Expected::new(&VERSION);
         self.versions
             .into_values()
-            .for_each(|given| expected.give(given));
-        expected.hold(&snapshot.table(TableRows::Versions(&key)).await?, problems);
+            .for_each(|row| expected.add(row));
+        expected.compare_all(&snapshot.table(TableRows::Versions(&key)).await?, problems);
         let mut expected = Expected::new(&DECLARATION);
         for (name, kind) in self.declared {
-            expected.give(vec![
+            expected.add(vec![
                 ("tenant_id", tenant.clone()),
                 ("definition_key", json!(key)),
                 ("name", json!(name)),
                 ("type", json!(kind)),
             ]);
         }
-        expected.hold(
+        expected.compare_all(
             &snapshot.table(TableRows::Declarations(&key)).await?,
             problems,
         );
         let (mut expected, digests) = (Expected::new(&COMPONENT), Vec::from_iter(self.components));
         for digest in &digests {
-            expected.give(vec![("digest", json!(digest)), ("bytes", json!(digest))]);
+            expected.add(vec![("digest", json!(digest)), ("bytes", json!(digest))]);
         }
-        expected.hold(
+        expected.compare_all(
             &snapshot.table(TableRows::Components(&digests)).await?,
             problems,
         );
@@ -261,7 +261,7 @@ impl Definition {
 }
 
 /// The columns that an export has of a version.
-pub(super) fn exported(version: &RecordedVersion) -> Given {
+pub(super) fn exported(version: &RecordedVersion) -> ExpectedRow {
     let VersionRef {
         key,
         version: number,
@@ -278,7 +278,9 @@ pub(super) fn exported(version: &RecordedVersion) -> Given {
 
 /// The same columns of the version that an entry published. None if it published none. The graph is parsed and written again, like the
 /// graph of a line, because releases add members.
-pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, serde_json::Error> {
+pub(super) fn published(
+    entry: &Entry,
+) -> Result<Option<(VersionRef, ExpectedRow)>, serde_json::Error> {
     if entry.draft.kind != "VERSION_PUBLISHED" {
         return Ok(None);
     }
@@ -291,7 +293,7 @@ pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, se
         ..
     } = serde_json::from_str(text)?;
     let Drawn { graph } = serde_json::from_str(text)?;
-    let is_told = wit.is_some();
+    let has_wit = wit.is_some();
     let recorded = RecordedVersion {
         reference: VersionRef { key, version },
         component,
@@ -299,7 +301,7 @@ pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, se
         graph,
         wit: wit.unwrap_or_default(),
     };
-    let mut given = exported(&recorded);
-    given.retain(|(column, _)| is_told || *column != "wit");
-    Ok(Some((recorded.reference, given)))
+    let mut row = exported(&recorded);
+    row.retain(|(column, _)| has_wit || *column != "wit");
+    Ok(Some((recorded.reference, row)))
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Problem;
-use super::rows::{Expected, Given, Table, time, time_or_null};
+use super::rows::{Expected, ExpectedRow, Table, time, time_or_null};
 use crate::record::rows::{Columns, DirectoryTable};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::ids::TenantId;
@@ -143,9 +143,9 @@ pub(super) struct Directory {
     /// By person and group.
     memberships: BTreeMap<(String, String), Vec<Period>>,
     managers: BTreeMap<String, Vec<Period>>,
-    absences: BTreeMap<uuid::Uuid, Given>,
-    calendars: BTreeMap<String, Given>,
-    own: Option<Given>,
+    absences: BTreeMap<uuid::Uuid, ExpectedRow>,
+    calendars: BTreeMap<String, ExpectedRow>,
+    own: Option<ExpectedRow>,
     roles: BTreeMap<String, Vec<String>>,
 }
 
@@ -170,7 +170,7 @@ impl Directory {
         let draft = &entry.draft;
         let told: Result<DirectoryPayload, _> = serde_json::from_str(draft.payload.as_str());
         let taken = match told {
-            Ok(told) => self.told(&draft.kind, &told, (draft.at, draft.actor.as_deref())),
+            Ok(told) => self.fold(&draft.kind, &told, (draft.at, draft.actor.as_deref())),
             Err(error) => Err(format!("its payload cannot be read: {error}")),
         };
         if let Err(detail) = taken
@@ -180,7 +180,7 @@ impl Directory {
         }
     }
 
-    fn told(
+    fn fold(
         &mut self,
         kind: &str,
         told: &DirectoryPayload,
@@ -223,13 +223,13 @@ impl Directory {
                 let name = there(told.calendar.as_ref())?;
                 let settings = told.settings.as_ref().ok_or("it has no settings")?;
                 if self.share.has(name) {
-                    let given = vec![
+                    let row = vec![
                         ("tenant_id", json!(self.tenant)),
                         ("name", json!(name)),
                         ("settings", json!(Json::of(settings).as_str())),
                         ("updated_at", time(at)),
                     ];
-                    self.calendars.insert(name.to_owned(), given);
+                    self.calendars.insert(name.to_owned(), row);
                 }
             }
             "CALENDAR_DELETED" => drop(self.calendars.remove(there(told.calendar.as_ref())?)),
@@ -281,7 +281,7 @@ impl Directory {
         let id = told.absence.ok_or("it names no absence")?;
         let person = there(told.person.as_ref())?;
         if self.share.has(person) {
-            let given = vec![
+            let row = vec![
                 ("tenant_id", json!(self.tenant)),
                 ("id", json!(id)),
                 ("person_id", json!(person)),
@@ -293,7 +293,7 @@ impl Directory {
                 ("created_by", json!(actor)),
                 ("ended_at", Value::Null),
             ];
-            self.absences.insert(id, given);
+            self.absences.insert(id, row);
         }
         Ok(())
     }
@@ -301,7 +301,7 @@ impl Directory {
     /// Takes the rows of one table out of the fold.
     pub(super) fn expected(&mut self, which: DirectoryTable, table: &'static Table) -> Expected {
         let (tenant, mut expected) = (json!(self.tenant), Expected::new(table));
-        let rows: Vec<Given> = match which {
+        let rows: Vec<ExpectedRow> = match which {
             DirectoryTable::Absence => std::mem::take(&mut self.absences).into_values().collect(),
             DirectoryTable::Calendar => std::mem::take(&mut self.calendars).into_values().collect(),
             DirectoryTable::Person => named_rows(&tenant, std::mem::take(&mut self.people)),
@@ -363,7 +363,7 @@ impl Directory {
             }
         };
         for row in rows {
-            expected.give(row);
+            expected.add(row);
         }
         expected
     }
@@ -409,7 +409,7 @@ fn turn(periods: &mut Vec<Period>, with: Option<&str>, at: Timestamp) {
     }
 }
 
-fn named_rows(tenant: &Value, all: BTreeMap<String, (String, Timestamp)>) -> Vec<Given> {
+fn named_rows(tenant: &Value, all: BTreeMap<String, (String, Timestamp)>) -> Vec<ExpectedRow> {
     let row = |(id, (name, created)): (String, (String, Timestamp))| {
         vec![
             ("tenant_id", tenant.clone()),

@@ -191,7 +191,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
             | ExportLine::Component { .. }
             | ExportLine::End { .. } => return Err("it does not belong here".into()),
         }
-        self.told(&tenant.line.name, found);
+        self.report(&tenant.line.name, found);
         self.tenant = Some(tenant);
         Ok(())
     }
@@ -203,7 +203,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         let mut found = Vec::new();
         tenant.close(self.how, &mut self.tally, &mut found).await;
         tenant.end(self.how, &mut self.tally, &mut found);
-        self.told(&tenant.line.name, found);
+        self.report(&tenant.line.name, found);
     }
 
     /// Reports the kept checkpoints of tenants that the file lacks. An export of an instance or entity lacks all tenants but one.
@@ -214,11 +214,11 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         }
         for kept in std::mem::take(&mut self.absent) {
             let found = of_absent(self.how.keys, kept);
-            self.told(&kept.tenant, found);
+            self.report(&kept.tenant, found);
         }
     }
 
-    fn told(&mut self, tenant: &str, found: Vec<LocatedProblem>) {
+    fn report(&mut self, tenant: &str, found: Vec<LocatedProblem>) {
         for (stream, id, problem) in found {
             self.tally.findings += 1;
             (self.tell)(problem.of(tenant, &stream, id));

@@ -83,61 +83,59 @@ async fn compare_directory<S: Snapshot>(
         let mut stored = snapshot.directory(which);
         while let Some(row) = stored.try_next().await? {
             if directory.owns(which, owner, &row) {
-                expected.meet(&row, problems);
+                expected.compare(&row, problems);
             }
         }
         drop(stored);
-        expected.end(problems);
+        expected.report_missing(problems);
     }
     Ok(())
 }
 
-impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
-    /// Reports the rows whose stream is missing.
-    pub(super) async fn unfounded(
-        &mut self,
-        tenant: TenantId,
-        name: &str,
-        seen: Seen,
-    ) -> Result<(), R::Error> {
-        let mut snapshot = self.record.snapshot(tenant).await?;
-        let own = [
-            (StreamKind::Directory, seen.directory),
-            (StreamKind::Operation, seen.operation),
-        ];
-        for (kind, _) in own.into_iter().filter(|(_, seen)| !seen) {
-            // The stream may have begun since the streams were listed.
-            let (id, mut problems) = (Uuid::nil(), Vec::new());
-            let stream = Stream { tenant, kind, id };
-            if snapshot.length(kind, id).await? == 0 {
-                let fold = Fold::new(stream, Share::WHOLE);
-                fold.compare(&mut snapshot, &mut problems).await?;
-            }
-            self.told(name, stream, &mut problems);
+/// Reports the rows whose stream is missing.
+pub(super) async fn unfounded<R: Record, F: FnMut(Finding)>(
+    verifier: &mut Verifier<'_, R, F>,
+    tenant: TenantId,
+    name: &str,
+    seen: Seen,
+) -> Result<(), R::Error> {
+    let mut snapshot = verifier.record.snapshot(tenant).await?;
+    let own = [
+        (StreamKind::Directory, seen.directory),
+        (StreamKind::Operation, seen.operation),
+    ];
+    for (kind, _) in own.into_iter().filter(|(_, seen)| !seen) {
+        // The stream may have begun since the streams were listed.
+        let (id, mut problems) = (Uuid::nil(), Vec::new());
+        let stream = Stream { tenant, kind, id };
+        if snapshot.length(kind, id).await? == 0 {
+            let fold = Fold::new(stream, Share::WHOLE);
+            fold.compare(&mut snapshot, &mut problems).await?;
         }
-        for (table, id, key) in snapshot.without_stream(UNFOUNDED_MAX).await? {
-            let (stream, code) = match table.as_str() {
-                "bulk_operation" => (StreamKind::Operation, "operation"),
-                "definition" => (StreamKind::Definition, "definition"),
-                "attribute_declaration" => (StreamKind::Definition, "declaration"),
-                _ => (StreamKind::Definition, "version"),
-            };
-            let detail = format!("{table} ({key}): this row exists, but no entry records it");
-            self.finding(name, stream.name(), id, Problem::new(None, code, detail));
-        }
-        Ok(())
+        verifier.report(name, stream, &mut problems);
     }
+    for (table, id, key) in snapshot.without_stream(UNFOUNDED_MAX).await? {
+        let (stream, code) = match table.as_str() {
+            "bulk_operation" => (StreamKind::Operation, "operation"),
+            "definition" => (StreamKind::Definition, "definition"),
+            "attribute_declaration" => (StreamKind::Definition, "declaration"),
+            _ => (StreamKind::Definition, "version"),
+        };
+        let detail = format!("{table} ({key}): this row exists, but no entry records it");
+        verifier.finding(name, stream.name(), id, Problem::new(None, code, detail));
+    }
+    Ok(())
+}
 
-    /// Verifies the profiles that evidence has named since the last call.
-    pub(super) async fn engine_profiles(
-        &mut self,
-        tenant: TenantId,
-        name: &str,
-    ) -> Result<(), R::Error> {
-        let mut snapshot = self.record.snapshot(tenant).await?;
-        for (instance, problem) in self.profiles.compare(&mut snapshot).await? {
-            self.finding(name, StreamKind::Instance.name(), instance, problem);
-        }
-        Ok(())
+/// Verifies the profiles that evidence has named since the last call.
+pub(super) async fn engine_profiles<R: Record, F: FnMut(Finding)>(
+    verifier: &mut Verifier<'_, R, F>,
+    tenant: TenantId,
+    name: &str,
+) -> Result<(), R::Error> {
+    let mut snapshot = verifier.record.snapshot(tenant).await?;
+    for (instance, problem) in verifier.profiles.compare(&mut snapshot).await? {
+        verifier.finding(name, StreamKind::Instance.name(), instance, problem);
     }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Problem;
 use crate::record::rows::{DecisionRow, DelegationSealRow, EntryRow, InstanceRow, TaskRow};
-use crate::seal::delegation::Delegation;
+use crate::seal::delegation::{self, Delegation};
 use crate::seal::{SealKeys, SealVerdict};
 use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::audit::Entry;
@@ -216,7 +216,7 @@ impl Recorded {
                 ..
             } = stored;
             let seal = (key_id.as_str(), *mac_version, mac.as_slice());
-            let verdict = seals.delegation_verdict(seal, tenant, row.id, &delegation);
+            let verdict = delegation::verdict(seals, seal, tenant, row.id, &delegation);
             let what = format!("delegation of task {}", delegation.task);
             match against(verdict, &what, (key_id, *mac_version)) {
                 None => sealed.valid += 1,
@@ -284,7 +284,7 @@ fn differs<T: PartialEq + Serialize>(
 ) {
     if stored != recorded {
         let (stored, recorded) = (Json::of(stored), Json::of(recorded));
-        let detail = format!("{name} is {stored}, but its entries give {recorded}");
+        let detail = format!("{name} is {stored}, but its audit entries say {recorded}");
         problems.push(Problem::new(None, code, detail));
     }
 }
@@ -297,7 +297,7 @@ fn differs_hidden<T: PartialEq>(
     problems: &mut Vec<Problem>,
 ) {
     if stored != recorded {
-        let detail = format!("{name} is not what its entries give");
+        let detail = format!("{name} is not what its audit entries say");
         problems.push(Problem::new(None, code, detail));
     }
 }
@@ -352,7 +352,7 @@ fn of_instance(row: &InstanceRow, folded: &Instance, problems: &mut Vec<Problem>
     differs(at("parent"), &row.parent, &folded.parent, problems);
     // The data may be confidential, so it is not shown.
     if row.data != folded.data.as_str() {
-        let detail = "data is not what its entries give";
+        let detail = "data is not what its audit entries say";
         problems.push(Problem::new(None, "instance", detail));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Problem;
-use super::rows::{Expected, Given, Table, time};
+use super::rows::{Expected, ExpectedRow, Table, time};
 use crate::record::rows::TableRows;
 use crate::record::{ITEMS_KEPT, Snapshot};
 use wrkflw_core::audit::Entry;
@@ -67,8 +67,8 @@ pub(super) struct Operation {
     tenant: TenantId,
     /// The id of a bulk operation; nil for the tenant's own stream.
     id: Uuid,
-    subscriptions: BTreeMap<Uuid, Given>,
-    begun: Option<Given>,
+    subscriptions: BTreeMap<Uuid, ExpectedRow>,
+    begun: Option<ExpectedRow>,
     /// The digest of its instances' ids.
     items: Option<String>,
 }
@@ -86,19 +86,19 @@ impl Operation {
 
     /// Folds the next entry.
     pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
-        if let Err(error) = self.told(entry) {
+        if let Err(error) = self.fold(entry) {
             let detail = format!("its payload cannot be read: {error}");
             problems.push(Problem::new(Some(entry.seq), "payload", detail));
         }
     }
 
-    fn told(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
+    fn fold(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
         let (draft, tenant) = (&entry.draft, json!(self.tenant));
         let payload = draft.payload.as_str();
         match draft.kind.as_str() {
             "SUBSCRIPTION_CREATED" => {
                 let created: Created = serde_json::from_str(payload)?;
-                let given = vec![
+                let row = vec![
                     ("tenant_id", tenant),
                     ("id", json!(created.subscription)),
                     ("url", json!(created.url)),
@@ -107,7 +107,7 @@ impl Operation {
                     ("created_at", time(draft.at)),
                     ("created_by", json!(draft.actor)),
                 ];
-                self.subscriptions.insert(created.subscription, given);
+                self.subscriptions.insert(created.subscription, row);
             }
             "SUBSCRIPTION_DELETED" => {
                 let deleted: Deleted = serde_json::from_str(payload)?;
@@ -115,7 +115,7 @@ impl Operation {
             }
             "OPERATION_BEGUN" => {
                 let begun: NewOperationPayload = serde_json::from_str(payload)?;
-                let mut given = vec![
+                let mut row = vec![
                     ("tenant_id", tenant),
                     ("id", json!(self.id)),
                     ("action", json!(begun.action)),
@@ -126,15 +126,15 @@ impl Operation {
                     ("stopped_by", Value::Null),
                 ];
                 let roles = begun.roles.map(|roles| json!(Json::of(&roles).as_str()));
-                given.extend(roles.map(|roles| ("roles", roles)));
-                given.extend(begun.more.map(|more| ("more", json!(more))));
-                self.begun = Some(given);
+                row.extend(roles.map(|roles| ("roles", roles)));
+                row.extend(begun.more.map(|more| ("more", json!(more))));
+                self.begun = Some(row);
                 self.items = begun.instances;
             }
             "OPERATION_STOPPED" => {
-                if let Some(given) = &mut self.begun {
-                    given.retain(|(column, _)| *column != "stopped_by");
-                    given.push(("stopped_by", json!(draft.actor)));
+                if let Some(row) = &mut self.begun {
+                    row.retain(|(column, _)| *column != "stopped_by");
+                    row.push(("stopped_by", json!(draft.actor)));
                 }
             }
             _ => {}
@@ -152,8 +152,8 @@ impl Operation {
             let mut expected = Expected::new(&SUBSCRIPTION);
             self.subscriptions
                 .into_values()
-                .for_each(|given| expected.give(given));
-            expected.hold(&snapshot.table(TableRows::Subscriptions).await?, problems);
+                .for_each(|row| expected.add(row));
+            expected.compare_all(&snapshot.table(TableRows::Subscriptions).await?, problems);
             return Ok(());
         }
         let kept = ITEMS_KEPT.saturating_sub(CLOCKS_APART);
@@ -164,7 +164,7 @@ impl Operation {
             && row.get("instances").is_some_and(|digest| !digest.is_null())
         {
             let (id, mut expected) = (json!(self.id), Expected::new(&ITEMS));
-            expected.give(vec![
+            expected.add(vec![
                 ("operation_id", id.clone()),
                 ("instance_id", json!(items)),
             ]);
@@ -173,13 +173,11 @@ impl Operation {
             let row = row
                 .into_iter()
                 .map(|(column, value)| (column.to_owned(), value));
-            expected.hold(&[row.collect()], problems);
+            expected.compare_all(&[row.collect()], problems);
         }
         let mut expected = Expected::new(&OPERATION);
-        self.begun
-            .into_iter()
-            .for_each(|given| expected.give(given));
-        expected.hold(&stored, problems);
+        self.begun.into_iter().for_each(|row| expected.add(row));
+        expected.compare_all(&stored, problems);
         Ok(())
     }
 }

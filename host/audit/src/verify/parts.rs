@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Problem;
 use super::instance::Recorded;
-use super::rows::{Expected, Given, Table, given, time, time_or_null};
+use super::rows::{Expected, ExpectedRow, Table, columns, time, time_or_null};
 use crate::record::rows::{Columns, PartRows};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::ids::{InstanceId, TenantId, hex};
@@ -69,8 +69,8 @@ pub(super) fn compare(
     };
     let id = json!(instance.id);
     let mut expected = Expected::new(&INSTANCE);
-    expected.give(of_instance(instance));
-    expected.hold(&rows.own, problems);
+    expected.add(of_instance(instance));
+    expected.compare_all(&rows.own, problems);
 
     let (mut state_instances, mut tasks) = (Expected::new(&STATE), Expected::new(&TASK));
     let mut candidates = Expected::new(&CANDIDATE);
@@ -87,20 +87,20 @@ pub(super) fn compare(
         .iter()
         .map(|state_instance| (state_instance, None, false));
     for (state_instance, past, waiting) in past.chain(waiting).chain(active) {
-        let mut given = of_state_instance(state_instance, past, waiting);
-        given.push(("tenant_id", json!(tenant)));
-        given.push(("instance_id", id.clone()));
-        given.push(("ordinal", json!(recorded.ordinal(state_instance.id))));
-        state_instances.give(given);
+        let mut row = of_state_instance(state_instance, past, waiting);
+        row.push(("tenant_id", json!(tenant)));
+        row.push(("instance_id", id.clone()));
+        row.push(("ordinal", json!(recorded.ordinal(state_instance.id))));
+        state_instances.add(row);
         for (ordinal, task) in state_instance.tasks.iter().enumerate() {
-            tasks.give(of_task(ordinal, task));
+            tasks.add(of_task(ordinal, task));
             of_candidates(task, &mut candidates);
         }
     }
     let mut subscriptions = Expected::new(&SUBSCRIPTION);
     for state_instance in &instance.active {
         for (one, key) in state_instance.correlated() {
-            subscriptions.give(vec![
+            subscriptions.add(vec![
                 ("tenant_id", json!(tenant)),
                 ("instance_id", id.clone()),
                 ("state_id", json!(state_instance.id)),
@@ -110,16 +110,16 @@ pub(super) fn compare(
             ]);
         }
     }
-    subscriptions.hold(&rows.subscriptions, problems);
-    state_instances.hold(&rows.state_instances, problems);
-    tasks.hold(&rows.tasks, problems);
-    candidates.hold(&rows.candidates, problems);
+    subscriptions.compare_all(&rows.subscriptions, problems);
+    state_instances.compare_all(&rows.state_instances, problems);
+    tasks.compare_all(&rows.tasks, problems);
+    candidates.compare_all(&rows.candidates, problems);
     let mut attributes = Expected::new(&ATTRIBUTE);
     for (name, value) in &instance.attributes {
-        attributes.give(of_attribute(instance.id, name, value));
+        attributes.add(of_attribute(instance.id, name, value));
     }
     let stored: Vec<Columns> = rows.attributes.iter().map(comparable).collect();
-    attributes.hold(&stored, problems);
+    attributes.compare_all(&stored, problems);
 }
 
 /// The canonical JSON of a list; null for an empty one.
@@ -130,7 +130,7 @@ fn filled<T: Serialize>(items: &[T]) -> Value {
     }
 }
 
-fn of_instance(instance: &Instance) -> Given {
+fn of_instance(instance: &Instance) -> ExpectedRow {
     let suspended_at = match instance.status {
         Status::Suspended { at, .. } => Some(at),
         _ => None,
@@ -155,12 +155,12 @@ fn of_state_instance(
     state_instance: &StateInstance,
     past: Option<&PastState>,
     waiting: bool,
-) -> Given {
-    let mut given = given(StateInstance::COLUMNS, state_instance.columns());
+) -> ExpectedRow {
+    let mut row = columns(StateInstance::COLUMNS, state_instance.columns());
     if past.is_some() {
-        given.retain(|(column, _)| !StateInstance::CLEARED.contains(column));
+        row.retain(|(column, _)| !StateInstance::CLEARED.contains(column));
     }
-    given.extend([
+    row.extend([
         ("waiting", json!(waiting)),
         ("left_at", time_or_null(past.map(|past| past.left_at))),
         ("left_trigger", json!(past.map(|past| &past.left_trigger))),
@@ -169,12 +169,12 @@ fn of_state_instance(
             json!(past.and_then(|past| past.actor.as_ref())),
         ),
     ]);
-    given
+    row
 }
 
-fn of_task(ordinal: usize, task: &Task) -> Given {
-    let mut row = given(Task::COLUMNS, task.columns());
-    row.extend(given(TaskStatus::COLUMNS, task.status.columns()));
+fn of_task(ordinal: usize, task: &Task) -> ExpectedRow {
+    let mut row = columns(Task::COLUMNS, task.columns());
+    row.extend(columns(TaskStatus::COLUMNS, task.status.columns()));
     // `instance` compares these.
     row.retain(|(column, _)| !["status", "owner"].contains(column));
     row.push(("ordinal", json!(ordinal)));
@@ -187,7 +187,7 @@ fn of_candidates(task: &Task, expected: &mut Expected) {
         return;
     }
     for candidate in &task.candidates {
-        expected.give(vec![
+        expected.add(vec![
             ("task_id", json!(task.id)),
             ("kind", json!(candidate.principal_kind())),
             ("principal", json!(candidate.id())),
@@ -195,7 +195,7 @@ fn of_candidates(task: &Task, expected: &mut Expected) {
     }
 }
 
-fn of_attribute(instance: InstanceId, name: &str, value: &AttributeValue) -> Given {
+fn of_attribute(instance: InstanceId, name: &str, value: &AttributeValue) -> ExpectedRow {
     let (mut text, mut boolean, mut decimal) = (Value::Null, Value::Null, Value::Null);
     let (mut float, mut timestamp, mut bytes) = (Value::Null, Value::Null, Value::Null);
     let kind = match value {

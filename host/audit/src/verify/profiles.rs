@@ -55,11 +55,11 @@ impl Profiles {
                 continue;
             }
             let (mut expected, mut problems) = (Expected::new(&PROFILE), Vec::new());
-            expected.give(vec![("digest", json!(digest)), ("profile", json!(digest))]);
+            expected.add(vec![("digest", json!(digest)), ("profile", json!(digest))]);
             let rows = snapshot
                 .table(TableRows::EngineProfiles(std::slice::from_ref(&digest)))
                 .await?;
-            expected.hold(&rows, &mut problems);
+            expected.compare_all(&rows, &mut problems);
             let placed = problems.into_iter().map(|problem| Problem {
                 seq: Some(seq),
                 ..problem

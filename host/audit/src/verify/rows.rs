@@ -27,13 +27,13 @@ pub(super) struct Table {
     pub(super) hidden: &'static [&'static str],
 }
 
-/// The columns of one row, with the values that follow from the entries. Columns that no entry records are left out.
-pub(super) type Given = Vec<(&'static str, Value)>;
+/// The columns of one row, with the values that follow from the audit entries. Columns that no entry records are left out.
+pub(super) type ExpectedRow = Vec<(&'static str, Value)>;
 
 /// The rows of a table that follow from the entries, by key. Each comparison removes its row.
 pub(super) struct Expected {
     table: &'static Table,
-    rows: BTreeMap<String, Given>,
+    rows: BTreeMap<String, ExpectedRow>,
 }
 
 impl Expected {
@@ -44,59 +44,62 @@ impl Expected {
         }
     }
 
-    pub(super) fn give(&mut self, given: Given) {
+    pub(super) fn add(&mut self, row: ExpectedRow) {
         let value_of = |name: &str| {
-            let column = given.iter().find(|(column, _)| *column == name);
+            let column = row.iter().find(|(column, _)| *column == name);
             column.map_or(&Value::Null, |(_, value)| value)
         };
         let key = key(self.table, value_of);
-        self.rows.insert(key, given);
+        self.rows.insert(key, row);
     }
 
     /// Compares a stored row with the expected one.
-    pub(super) fn meet(&mut self, stored: &Columns, problems: &mut Vec<Problem>) {
+    pub(super) fn compare(&mut self, stored: &Columns, problems: &mut Vec<Problem>) {
         let table = self.table;
         let key = key(table, |name| stored.get(name).unwrap_or(&Value::Null));
         let name = table.name;
-        let Some(given) = self.rows.remove(&key) else {
+        let Some(expected) = self.rows.remove(&key) else {
             let detail = format!("{name} ({key}): this row exists, but no entry records it");
             problems.push(Problem::new(None, table.code, detail));
             return;
         };
-        for (column, given) in &given {
+        for (column, expected) in &expected {
             let stored = stored.get(*column).unwrap_or(&Value::Null);
-            if stored == given {
+            if stored == expected {
                 continue;
             }
             let detail = if table.hidden.contains(column) {
-                format!("{name} ({key}): {column} is not what its entries give")
+                format!("{name} ({key}): {column} is not what its audit entries say")
             } else {
-                let (stored, given) = (shown(stored), shown(given));
-                format!("{name} ({key}): {column} is {stored}, but its entries give {given}")
+                let (stored, expected) = (shown(stored), shown(expected));
+                format!(
+                    "{name} ({key}): {column} is {stored}, but its audit entries say {expected}"
+                )
             };
             problems.push(Problem::new(None, table.code, detail));
         }
     }
 
     /// Reports the expected rows that no stored row matched.
-    pub(super) fn end(self, problems: &mut Vec<Problem>) {
+    pub(super) fn report_missing(self, problems: &mut Vec<Problem>) {
         let name = self.table.name;
         for key in self.rows.into_keys() {
-            let detail = format!("{name} ({key}): this row is missing, but its entries give it");
+            let detail =
+                format!("{name} ({key}): this row is missing, but its audit entries record it");
             problems.push(Problem::new(None, self.table.code, detail));
         }
     }
 
     /// Compares all stored rows, and reports the missing ones.
-    pub(super) fn hold<'a>(
+    pub(super) fn compare_all<'a>(
         mut self,
         stored: impl IntoIterator<Item = &'a Columns>,
         problems: &mut Vec<Problem>,
     ) {
         for row in stored {
-            self.meet(row, problems);
+            self.compare(row, problems);
         }
-        self.end(problems);
+        self.report_missing(problems);
     }
 }
 
@@ -132,7 +135,7 @@ pub(super) fn time_or_null(at: Option<Timestamp>) -> Value {
 }
 
 /// The columns of a record with their values as PostgreSQL's JSON functions write them.
-pub(super) fn given(names: &[&'static str], values: Vec<Column<'_>>) -> Given {
+pub(super) fn columns(names: &[&'static str], values: Vec<Column<'_>>) -> ExpectedRow {
     let values = values.into_iter().map(|value| match value {
         Column::Id(id) => json!(id),
         Column::Ids(ids) => json!(ids),

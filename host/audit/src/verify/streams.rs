@@ -20,8 +20,10 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Rows of leaves that are read in one snapshot. Each has 61 leaves at most.
 const ROWS_MAX: i64 = 1000;
-/// Entries without a leaf that are reported one by one, and entries with two. Each list ends there: what is wrong in more of them has one cause.
-const LISTED_MAX: i64 = 1000;
+/// Entries without a leaf that are reported one by one, and entries with two. A last finding says that there are more.
+const LISTED_MAX: usize = 1000;
+/// One more, to know whether there are more.
+const LISTED_READ: i64 = 1001;
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
     /// Verifies the streams that have a row for their head.
@@ -73,13 +75,13 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             chain.follow(&entry, &mut problems);
             fold.take(&entry, &mut problems);
             self.tally.entries += 1;
-            self.told(name, stream, &mut problems);
+            self.report(name, stream, &mut problems);
         }
         drop(entries);
         chain.end(head, &mut problems);
         self.tally.streams += 1;
         fold.compare(snapshot, &mut problems).await?;
-        self.told(name, stream, &mut problems);
+        self.report(name, stream, &mut problems);
         for share in shares {
             let mut fold = Fold::new(stream, share);
             let mut entries = snapshot.entries(kind, &ids);
@@ -88,7 +90,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             }
             drop(entries);
             fold.compare(snapshot, &mut problems).await?;
-            self.told(name, stream, &mut problems);
+            self.report(name, stream, &mut problems);
         }
         let own = |of| kind == of && id.is_nil();
         Ok(Seen {
@@ -177,8 +179,8 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         let last = snapshot.last_checkpoint(name).await?;
         let last = last.map_or(0, |row| row.checkpoint.number);
         let (logged, mut highest) = (snapshot.leaves_logged().await?, 0);
-        let unlogged = snapshot.unlogged(None, LISTED_MAX).await?;
-        let doubled = snapshot.doubled(LISTED_MAX).await?;
+        let unlogged = snapshot.unlogged(None, LISTED_READ).await?;
+        let doubled = snapshot.doubled(LISTED_READ).await?;
         let cursor = snapshot.taken_in().await?;
         drop(snapshot);
         let kept = self.kept.iter().filter(|kept| kept.tenant == name);
@@ -213,8 +215,8 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         tree.end(&mut found);
         self.tally.checkpoints += checkpoints.seen;
         self.tally.signatures += tree.signatures;
-        found.extend(unlogged.into_iter().map(of_unlogged));
-        found.extend(doubled.into_iter().map(of_doubled));
+        found.extend(listed(unlogged, of_unlogged));
+        found.extend(listed(doubled, of_doubled));
         if cursor.is_none_or(|cursor| cursor < highest) {
             let detail = format!(
                 "entries up to position {highest} are leaves, but the cursor is at {cursor:?}"
@@ -243,8 +245,8 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                 .await?;
             let Some(last) = page.last() else {
                 let of = Some((kind, instance.0));
-                let unlogged = snapshot.unlogged(of, LISTED_MAX).await?;
-                let mut found = unlogged.into_iter().map(of_unlogged).collect();
+                let unlogged = snapshot.unlogged(of, LISTED_READ).await?;
+                let mut found = listed(unlogged, of_unlogged);
                 self.found(name, &mut found);
                 return Ok(());
             };
@@ -299,6 +301,18 @@ fn of_leaf(row: &LeafRow) -> Option<LocatedProblem> {
         row.id,
         Problem::new(Some(row.seq), code, detail),
     ))
+}
+
+/// The problems of these entries. If there are more than are listed, the last problem says so, for the last entry that is listed.
+fn listed(mut entries: Vec<EntryOf>, of: fn(EntryOf) -> LocatedProblem) -> Vec<LocatedProblem> {
+    let are_more = entries.len() > LISTED_MAX;
+    entries.truncate(LISTED_MAX);
+    let mut found: Vec<_> = entries.into_iter().map(of).collect();
+    if are_more && let Some((kind, id, problem)) = found.last().cloned() {
+        let detail = format!("there are more such entries than the {LISTED_MAX} that are listed");
+        found.push((kind, id, Problem { detail, ..problem }));
+    }
+    found
 }
 
 /// The problem of an entry that has no leaf.
@@ -384,5 +398,37 @@ impl Checkpoints {
             self.seen += 1;
             tree.checkpoint(&row.checkpoint, Some(&row.frontier), found);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_is_cut_says_so() {
+        let entries = |count: usize| -> Vec<EntryOf> {
+            let seqs = 1..=u64::try_from(count).expect("a count");
+            let entry = |seq| EntryOf {
+                kind: "instance".to_owned(),
+                id: Uuid::nil(),
+                seq,
+            };
+            seqs.map(entry).collect()
+        };
+        let last = |count| {
+            let found = listed(entries(count), of_unlogged);
+            (
+                found.len(),
+                found.last().map(|(_, _, problem)| problem.detail.clone()),
+            )
+        };
+        let whole = "it should be in the tree, but has no leaf".to_owned();
+        assert_eq!(last(0), (0, None));
+        assert_eq!(last(LISTED_MAX), (LISTED_MAX, Some(whole)));
+        let (count, detail) = last(LISTED_MAX + 1);
+        let detail = detail.expect("a last problem");
+        assert_eq!(count, LISTED_MAX + 1);
+        assert!(detail.contains("more such entries"), "{detail}");
     }
 }

@@ -57,7 +57,7 @@ fn without_effect(result: &str) -> Option<&'static str> {
     match result {
         "unchanged" => Some("it was so before; nothing was recorded"),
         "accepted" => {
-            Some("no state takes the signal now: the instance keeps it for a state to come")
+            Some("no state takes the signal now: it is buffered for a later state of the instance")
         }
         _ => None,
     }
@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_command_that_changed_no_state_says_so() {
-        let told = |result: &str| without_effect(result).unwrap_or_default();
-        assert!(told("unchanged").contains("nothing was recorded"));
-        assert!(told("accepted").contains("keeps it for a state to come"));
-        assert_eq!(told("changed"), "");
+        let hint = |result: &str| without_effect(result).unwrap_or_default();
+        assert!(hint("unchanged").contains("nothing was recorded"));
+        assert!(hint("accepted").contains("buffered for a later state"));
+        assert_eq!(hint("changed"), "");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<()> {
     // Which server it is need not be said again with each step.
     args.choice.find(environment)?;
-    let environment = &environment.in_silence();
+    let environment = &environment.without_hints();
     let demo = Demo {
         choice: args.choice,
         resolved,
@@ -47,47 +47,47 @@ pub(super) fn run(
         &clock::new_id().simple().to_string()[20..]
     );
     let start = ["instance", "start", FLOW, "--entity", &entity];
-    demo.says("Ada, an author, asks for an approval.");
-    demo.does(
+    demo.explain("Ada, an author, asks for an approval.");
+    demo.run_step(
         &[&start[..], &["--data", r#"{"title": "Budget"}"#]].concat(),
         "author",
     )?;
     let first = demo.task(&entity, "reviewer")?;
-    demo.says("Nobody reviews their own request.");
-    demo.is_refused(&["task", "decide", &first, "APPROVE"], "author")?;
-    demo.says("Rob, a reviewer, approves. The approvers get the next task.");
-    demo.does(&["task", "decide", &first, "APPROVE"], "reviewer")?;
+    demo.explain("Nobody reviews their own request.");
+    demo.expect_refusal(&["task", "decide", &first, "APPROVE"], "author")?;
+    demo.explain("Rob, a reviewer, approves. The approvers get the next task.");
+    demo.run_step(&["task", "decide", &first, "APPROVE"], "reviewer")?;
     let last = demo.task(&entity, "approver")?;
-    demo.says("Amy, an approver, approves.");
-    demo.does(
+    demo.explain("Amy, an approver, approves.");
+    demo.run_step(
         &["task", "decide", &last, "APPROVE", "--comment", "Fine."],
         "approver",
     )?;
-    demo.says("Who did what, and when:");
-    demo.does(&["instance", "history", &entity], "author")
+    demo.explain("Who did what, and when:");
+    demo.run_step(&["instance", "history", &entity], "author")
 }
 
 impl Demo<'_> {
-    fn says(&self, text: &str) {
+    fn explain(&self, text: &str) {
         self.output.hint(&format!("\n# {text}"));
     }
 
     /// Shows a command and runs it as this person.
-    fn does(&self, words: &[&str], person: &str) -> Result<()> {
+    fn run_step(&self, words: &[&str], person: &str) -> Result<()> {
         let mut words = [words, &["--as", person]].concat();
         if let Some(name) = &self.choice.dev {
             words.extend(["--dev", name]);
         }
-        let shown: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-        self.output.hint(&format!("$ wrkflw {}", shown.join(" ")));
+        let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        self.output.hint(&format!("$ wrkflw {}", line.join(" ")));
         let cli = Cli::try_parse_from(std::iter::once("wrkflw").chain(words))
             .context("a command of the demo is wrong")?;
         super::run(cli.command, self.resolved, self.output, self.environment)
     }
 
     /// The same for a command that is refused.
-    fn is_refused(&self, words: &[&str], person: &str) -> Result<()> {
-        let Err(error) = self.does(words, person) else {
+    fn expect_refusal(&self, words: &[&str], person: &str) -> Result<()> {
+        let Err(error) = self.run_step(words, person) else {
             ensure!(false, "the host did not refuse this");
             return Ok(());
         };
@@ -102,7 +102,7 @@ impl Demo<'_> {
 
     /// The id of the open task about this entity that the person may claim.
     fn task(&self, entity: &str, person: &str) -> Result<String> {
-        let client = ConnectionArgs::of(person, &self.choice).open(self.environment)?;
+        let client = ConnectionArgs::for_person(person, &self.choice).open(self.environment)?;
         let (kind, id) = entity.split_once('/').context("TYPE/ID")?;
         let query = [
             ("view", Some("available".to_owned())),

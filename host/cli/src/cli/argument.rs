@@ -28,8 +28,8 @@ fn refusal(name: &str, text: &str, file: &str, error: &JsonError) -> Failure {
         let message = format!("{name} is refused: {file}{}", error.located());
         return Failure::new(Exit::Invalid, message).next("fix this and repeat");
     };
-    let (line, column, why) = (syntax.line(), syntax.column(), why(&syntax));
-    let place = format!("line {line}, column {column}: {why}");
+    let (line, column, what) = (syntax.line(), syntax.column(), expectation(&syntax));
+    let place = format!("line {line}, column {column}: {what}");
     if file.is_empty() {
         Failure::new(Exit::Invalid, format!("{name} is no JSON: {place}"))
             .next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE")
@@ -41,10 +41,11 @@ fn refusal(name: &str, text: &str, file: &str, error: &JsonError) -> Failure {
 }
 
 /// What the reader found and what it expected there.
-fn why(error: &serde_json::Error) -> String {
-    let told = error.to_string();
-    let told = told.split(" at line ").next().unwrap_or_default();
-    let expected = match told.strip_prefix("EOF while parsing ").unwrap_or(told) {
+fn expectation(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let part = message.strip_prefix("EOF while parsing ");
+    let expected = match part.unwrap_or(message) {
         "a value" => "a value",
         "a string" => "a closing double quote",
         "expected value" | "expected ident" => {
@@ -56,7 +57,7 @@ fn why(error: &serde_json::Error) -> String {
         "a list" | "expected `,` or `]`" => "a comma or ]",
         "trailing comma" => "something after the comma, or no comma",
         "trailing characters" => "the end",
-        _ => return told.to_owned(),
+        _ => return message.to_owned(),
     };
     if error.is_eof() {
         format!("the text ends here, and {expected} is expected")

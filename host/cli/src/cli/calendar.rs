@@ -17,11 +17,11 @@ pub(super) enum CalendarCommand {
         connection: ConnectionArgs,
     },
     /// Show a calendar
-    Show(OneArgs),
+    Show(CalendarRefArgs),
     /// Add a calendar, or replace it. Deadlines that were computed stay as they are
     Set {
         #[command(flatten)]
-        one: OneArgs,
+        target: CalendarRefArgs,
         /// Time zone, hours, holidays and exceptions, JSON or @FILE
         #[arg(value_name = "SETTINGS")]
         settings: String,
@@ -29,7 +29,7 @@ pub(super) enum CalendarCommand {
     /// Delete a calendar. Deadlines that were computed by it stay as they are
     Delete {
         #[command(flatten)]
-        one: OneArgs,
+        target: CalendarRefArgs,
         /// Delete it also if versions use it that are active or have running instances
         #[arg(long)]
         force: bool,
@@ -37,7 +37,7 @@ pub(super) enum CalendarCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct CalendarRefArgs {
     /// Its name
     name: String,
     #[command(flatten)]
@@ -68,24 +68,28 @@ pub(super) fn run(
             let client = connection.open(environment)?;
             output.list(&client.get("/v1/calendars", &[])?, CALENDARS)
         }
-        CalendarCommand::Show(one) => {
-            let client = one.connection.open(environment)?;
-            output.record(&client.get(&one.path(), &[])?, CALENDAR)
+        CalendarCommand::Show(target) => {
+            let client = target.connection.open(environment)?;
+            output.record(&client.get(&target.path(), &[])?, CALENDAR)
         }
-        CalendarCommand::Set { one, settings } => {
+        CalendarCommand::Set { target, settings } => {
             let settings = argument::json("SETTINGS", &settings)?;
-            let client = one.connection.open(environment)?;
-            output.record(&client.put(&one.path(), &[], &settings)?, CALENDAR)
+            let client = target.connection.open(environment)?;
+            output.record(&client.put(&target.path(), &[], &settings)?, CALENDAR)
         }
-        CalendarCommand::Delete { one, force } => {
-            let client = one.connection.open(environment)?;
-            client.delete(&one.path(), &[("force", force.then(|| "true".to_owned()))])?;
-            output.record(&json!({ "deleted": one.name }), &[("deleted", "/deleted")])
+        CalendarCommand::Delete { target, force } => {
+            let client = target.connection.open(environment)?;
+            let force = force.then(|| "true".to_owned());
+            client.delete(&target.path(), &[("force", force)])?;
+            output.record(
+                &json!({ "deleted": target.name }),
+                &[("deleted", "/deleted")],
+            )
         }
     }
 }
 
-impl OneArgs {
+impl CalendarRefArgs {
     fn path(&self) -> String {
         format!("/v1/calendars/{}", segment(&self.name))
     }

@@ -249,10 +249,12 @@ impl Client {
 
     /// A request with the caller's token. Parts of the query without a value are left out.
     fn request(&self, method: Method, path: &str, query: &[(&str, Option<String>)]) -> Builder {
-        let given = query
+        let parameters = query
             .iter()
             .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-        let query = Serializer::new(String::new()).extend_pairs(given).finish();
+        let query = Serializer::new(String::new())
+            .extend_pairs(parameters)
+            .finish();
         let mark = if query.is_empty() { "" } else { "?" };
         let url = format!("{}{path}{mark}{query}", self.server);
         let request = Request::builder().method(method).uri(url);

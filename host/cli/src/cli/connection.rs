@@ -52,7 +52,7 @@ pub(super) struct ConnectionArgs {
 
 impl ConnectionArgs {
     /// As this person of a `wrkflw dev`.
-    pub(super) fn of(person: &str, choice: &DevChoiceArgs) -> ConnectionArgs {
+    pub(super) fn for_person(person: &str, choice: &DevChoiceArgs) -> ConnectionArgs {
         ConnectionArgs {
             choice: choice.clone(),
             server: None,
@@ -96,8 +96,8 @@ impl ConnectionArgs {
     /// The `wrkflw dev` whose secret signs the token: that of the given server, else the chosen one.
     fn dev_of(&self, given: Option<&String>, environment: &Environment) -> Result<Option<Note>> {
         if let Some(server) = given {
-            let (here, state) = (here()?, environment.state.as_deref());
-            let note = running::at(server.trim_end_matches('/'), &here, state);
+            let (folder, state) = (current_folder()?, environment.state.as_deref());
+            let note = running::with_url(server.trim_end_matches('/'), &folder, state);
             if note.is_some() || self.user.is_none() {
                 return Ok(note);
             }
@@ -110,17 +110,18 @@ impl DevChoiceArgs {
     /// The chosen `wrkflw dev`, if one runs. If neither a name nor the folder chose it, a hint names it.
     pub(super) fn find(&self, environment: &Environment) -> Result<Option<Note>> {
         let choice = self.choose(environment)?;
-        if let Some(Choice { note, elsewhere }) = &choice
-            && *elsewhere
+        if let Some(Choice { note, is_only_one }) = &choice
+            && *is_only_one
         {
-            environment.output.hint(&of(note));
+            environment.output.hint(&dev_hint(note));
         }
         Ok(choice.map(|choice| choice.note))
     }
 
     /// The same, in silence.
     pub(super) fn choose(&self, environment: &Environment) -> Result<Option<Choice>> {
-        running::choose(self.dev.as_deref(), &here()?, environment.state.as_deref())
+        let state = environment.state.as_deref();
+        running::choose(self.dev.as_deref(), &current_folder()?, state)
     }
 }
 
@@ -130,8 +131,8 @@ fn is_somebody(client: &Client, user: &str) -> Result<()> {
     if [DEFAULT_USER, roles::PRODUCT].contains(&user) {
         return Ok(());
     }
-    let asked = client.get(&format!("/v1/people/{}", segment(user)), &[]);
-    let exit = asked.as_ref().err().and_then(|error| {
+    let answer = client.get(&format!("/v1/people/{}", segment(user)), &[]);
+    let exit = answer.as_ref().err().and_then(|error| {
         let failure = error.downcast_ref::<Failure>();
         failure.map(|failure| failure.exit)
     });
@@ -141,7 +142,7 @@ fn is_somebody(client: &Client, user: &str) -> Result<()> {
             let next = "`wrkflw person list` shows who there is, and `wrkflw person set` adds one";
             Err(Failure::new(Exit::Usage, message).next(next).into())
         }
-        Some(Exit::Unreachable) => asked.map(drop),
+        Some(Exit::Unreachable) => answer.map(drop),
         // A person who may not read the directory counts as known.
         _ => Ok(()),
     }
@@ -152,13 +153,13 @@ pub(super) fn behind_the_command(mut arguments: Vec<OsString>) -> Vec<OsString> 
     const OURS: [&str; 4] = ["--dev", "--server", "--token", "--as"];
     let (mut moved, mut at) = (Vec::new(), 1);
     while let Some(text) = arguments.get(at).and_then(|argument| argument.to_str()) {
-        let named = text.split_once('=').map_or(text, |(name, _)| name);
-        let words = if text == named && (OURS.contains(&text) || text == "--output") {
+        let option = text.split_once('=').map_or(text, |(name, _)| name);
+        let words = if text == option && (OURS.contains(&text) || text == "--output") {
             2
         } else {
             1
         };
-        if OURS.contains(&named) {
+        if OURS.contains(&option) {
             let end = arguments.len().min(at + words);
             moved.extend(arguments.drain(at..end));
         } else if text.starts_with('-') {
@@ -175,12 +176,12 @@ pub(super) fn behind_the_command(mut arguments: Vec<OsString>) -> Vec<OsString> 
 }
 
 /// The `wrkflw dev` that a command is sent to, for messages.
-pub(super) fn of(note: &Note) -> String {
+pub(super) fn dev_hint(note: &Note) -> String {
     let folder = note.folder.display();
     format!("of the `wrkflw dev` {} in {folder}", note.name)
 }
 
-fn here() -> Result<PathBuf> {
+fn current_folder() -> Result<PathBuf> {
     std::env::current_dir().context("cannot determine the current folder")
 }
 
@@ -236,7 +237,7 @@ pub(super) fn token(
 fn no_server() -> Failure {
     Failure::new(
         Exit::Unreachable,
-        "no server is named, and no `wrkflw dev` runs here",
+        "no server is named, and no `wrkflw dev` runs on this machine",
     )
     .next("run `wrkflw dev` in another terminal, or name a server with --server or WRKFLW_SERVER")
 }
@@ -244,7 +245,7 @@ fn no_server() -> Failure {
 fn no_secret() -> Failure {
     Failure::new(
         Exit::Usage,
-        "--as makes a token with the secret of a running `wrkflw dev`, and none runs here",
+        "--as signs a token with the secret of a `wrkflw dev`, and none runs on this machine",
     )
     .next("run `wrkflw dev`, or pass a token with --token or WRKFLW_TOKEN")
 }

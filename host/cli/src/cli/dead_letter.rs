@@ -153,7 +153,7 @@ fn drain(client: &Client, instance: &str, body: &Value, mut released: u64) -> Re
         if reached <= last {
             bail!(
                 "an event of {instance} was refused again: {}",
-                stands(client, instance)?
+                first_refusal(client, instance)?
             );
         }
         last = reached;
@@ -168,7 +168,7 @@ fn drain(client: &Client, instance: &str, body: &Value, mut released: u64) -> Re
 }
 
 /// Why the first event of an instance was refused.
-fn stands(client: &Client, instance: &str) -> Result<String> {
+fn first_refusal(client: &Client, instance: &str) -> Result<String> {
     let page = client.get(&path(instance, ""), &[("limit", Some("1".into()))])?;
     let first = &page["data"][0];
     let why = first["error"]
@@ -188,13 +188,13 @@ struct Report {
 
 impl Report {
     /// Processes each instance once. If an event is refused again, its instance is not tried again, and the others go on.
-    fn go_through(&mut self, client: &Client, body: &Value) -> Result<()> {
+    fn retry_each(&mut self, client: &Client, body: &Value) -> Result<()> {
         let mut after = None;
         loop {
             let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
             for item in page["data"].as_array().into_iter().flatten() {
                 if let Some(instance) = item["instanceId"].as_str() {
-                    self.note(instance, drain(client, instance, body, 0))?;
+                    self.add(instance, drain(client, instance, body, 0))?;
                 }
             }
             after = page["page"]["next"].as_str().map(str::to_owned);
@@ -205,7 +205,7 @@ impl Report {
     }
 
     /// Records a result. Fails if the next instance would fail in the same way.
-    fn note(&mut self, instance: &str, drained: Result<Value>) -> Result<()> {
+    fn add(&mut self, instance: &str, drained: Result<Value>) -> Result<()> {
         let error = match drained {
             Ok(sent) => {
                 self.instances += 1;
@@ -242,9 +242,9 @@ impl Report {
 /// Shows the results even if it fails before the end.
 fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
     let mut report = Report::default();
-    let gone_through = report.go_through(client, body);
+    let result = report.retry_each(client, body);
     report.show(output)?;
-    gone_through?;
+    result?;
     if report.refused.is_empty() {
         return Ok(());
     }

@@ -231,22 +231,22 @@ pub(super) fn run(
         } => {
             let body = json!({ "force": force });
             if dry_run {
-                return version.tell("activate?dryRun=true", &body, EFFECTS, output, environment);
+                return version.send("activate?dryRun=true", &body, EFFECTS, output, environment);
             }
-            version.tell("activate", &body, ACTIVATION, output, environment)
+            version.send("activate", &body, ACTIVATION, output, environment)
         }
         DefinitionCommand::Retire(args) => {
-            args.tell("retire", &json!({}), RETIREMENT, output, environment)
+            args.send("retire", &json!({}), RETIREMENT, output, environment)
         }
         DefinitionCommand::Reinstate(args) => {
-            args.tell("reinstate", &json!({}), RETIREMENT, output, environment)
+            args.send("reinstate", &json!({}), RETIREMENT, output, environment)
         }
         DefinitionCommand::Stop { version, reason } => {
             let body = json!({ "reason": reason });
-            version.tell("stop", &body, STOPPING, output, environment)
+            version.send("stop", &body, STOPPING, output, environment)
         }
         DefinitionCommand::Resume(args) => {
-            args.tell("resume", &json!({}), STOPPING, output, environment)
+            args.send("resume", &json!({}), STOPPING, output, environment)
         }
         DefinitionCommand::Diagram {
             key,
@@ -276,7 +276,7 @@ pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> 
 }
 
 impl VersionArgs {
-    fn tell(
+    fn send(
         &self,
         verb: &str,
         body: &Value,

@@ -11,8 +11,11 @@ use wrkflw_console::{DemoPerson, Entrance};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Engine, Error, Identity};
+use wrkflw_store::definitions;
 use wrkflw_store::definitions::list::{VersionChoice, VersionFilter, VersionSummary};
 use wrkflw_store::directory::Membership;
+use wrkflw_store::directory::people;
+use wrkflw_store::directory::tenants;
 
 /// The key of the sample flow.
 pub(super) const FLOW: &str = "document-approval";
@@ -65,9 +68,7 @@ fn signing_in() -> Vec<DemoPerson> {
 
 /// Adds missing groups, people, the flow and, unless `empty`, the samples. Does not overwrite changes.
 pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
-    let tenant = engine
-        .reader()
-        .tenant(DEV_TENANT)
+    let tenant = tenants::find(engine.reader(), DEV_TENANT)
         .await?
         .context("the tenant was made at the start")?;
     let who = Identity {
@@ -84,9 +85,12 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
         limit: 1,
         ..VersionFilter::default()
     };
-    let active = engine.reader().versions(tenant, filter).await?.pop();
+    let active = definitions::versions(engine.reader(), tenant, filter)
+        .await?
+        .pop();
     let sample = (DOCUMENT_APPROVAL, &Json::empty());
     let published = engine
+        .definitions()
         .publish(&who, FLOW, sample, Some(NOTE))
         .await
         .map_err(unpublished)?;
@@ -98,6 +102,7 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
             version: published.version,
         };
         engine
+            .definitions()
             .activate(&who, &reference, false)
             .await
             .context("the sample flow cannot be activated")?;
@@ -128,27 +133,28 @@ fn unpublished(error: Error) -> anyhow::Error {
 async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
     let reader = engine.reader();
     for (id, name) in GROUPS {
-        if reader.group(who.tenant, id).await?.is_none() {
-            engine.put_group(who, id, name).await?;
+        if people::group(reader, who.tenant, id).await?.is_none() {
+            engine.directory().put_group(who, id, name).await?;
         }
     }
     let following = &PEOPLE[1..];
     for (place, (id, name, group)) in PEOPLE.into_iter().enumerate() {
-        let is_known = reader.person(who.tenant, id).await?.is_some();
+        let is_known = people::person(reader, who.tenant, id).await?.is_some();
         // The next person is added after the membership. If they are missing, an earlier start ended in between.
         let is_complete = match following.get(place) {
-            Some((next, ..)) => reader.person(who.tenant, next).await?.is_some(),
+            Some((next, ..)) => people::person(reader, who.tenant, next).await?.is_some(),
             None => true,
         };
         if is_known && is_complete {
             continue;
         }
         if !is_known {
-            engine.put_person(who, id, name).await?;
+            engine.directory().put_person(who, id, name).await?;
         }
         if let Some(group) = group {
             let begins = Membership::Begins;
             engine
+                .directory()
                 .put_membership(who, (group, id), begins, false)
                 .await?;
         }

@@ -124,11 +124,11 @@ struct ReadyDev {
 
 impl ReadyDev {
     /// The folder of the database, if it is one that outlives this.
-    fn kept(&self) -> Option<&Path> {
+    fn database_folder(&self) -> Option<&Path> {
         let server = self.server.as_ref();
         server
             .map(Managed::home)
-            .filter(|_| self.home.kept_folder().is_some())
+            .filter(|_| self.home.persistent_folder().is_some())
     }
 }
 
@@ -143,18 +143,18 @@ async fn begin(
     let home = if args.ephemeral {
         Home::ephemeral()?
     } else {
-        Home::kept(here)?
+        Home::persistent(here)?
     };
     let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
     let url = format!("http://{}", listener.local_addr()?);
     output.hint("starting: database, migrations, sample flow and instances");
     let (server, database) = database(args, &home).await?;
-    let kept = server.as_ref().map(Managed::home);
-    migrate(&database, kept.filter(|_| !args.ephemeral)).await?;
+    let folder = server.as_ref().map(Managed::home);
+    migrate(&database, folder.filter(|_| !args.ephemeral)).await?;
     configure(&mut settings, args, &home, &url, database.clone())?;
     // `wrkflw plugin` stores machine code in the state folder, so a component that it has checked is published without the compiler.
     let state = environment.state.as_deref();
-    let shared = state.map(Home::kept).transpose()?;
+    let shared = state.map(Home::persistent).transpose()?;
     let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
     settings.sandbox.artifact_dir = Some(folder);
     settings.sandbox.artifact_key = Some(secret.into());
@@ -179,7 +179,7 @@ async fn begin(
         if others.iter().all(|other| other.name != note.name) {
             remove(&home.secret_path(&secret))?;
         }
-        announced = Some(running::announce(&note, home.kept_folder(), state)?);
+        announced = Some(running::announce(&note, home.persistent_folder(), state)?);
         // After the announcement, which reserves the name.
         home.keep(&secret, &database)
     };
@@ -206,11 +206,11 @@ async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, Strin
     Ok((Some(server), url))
 }
 
-/// Migrates the database. `kept` is its folder if `dev` runs it.
-async fn migrate(database: &str, kept: Option<&Path>) -> Result<()> {
+/// Migrates the database. `folder` is its folder if `dev` runs it.
+async fn migrate(database: &str, folder: Option<&Path>) -> Result<()> {
     let migrated = Store::migrate(database).await;
-    let other = matches!(migrated, Err(StoreError::OtherMigration(_)));
-    migrated.with_context(|| match kept.filter(|_| other) {
+    let is_other = matches!(migrated, Err(StoreError::OtherMigration(_)));
+    migrated.with_context(|| match folder.filter(|_| is_other) {
         Some(folder) => format!(
             "the database cannot be migrated. To begin with a new database and lose the data of this one, remove {}",
             folder.display()
@@ -259,7 +259,7 @@ fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
 
 fn show(output: Output, begun: &ReadyDev, args: &DevArgs) -> Result<()> {
     let note = &begun.note;
-    let kept = match (&args.database_url, begun.kept()) {
+    let data_kept = match (&args.database_url, begun.database_folder()) {
         (Some(_), _) => "in the database that was given".to_owned(),
         (None, None) => "until this ends".to_owned(),
         (None, Some(folder)) => format!("in {}", folder.display()),
@@ -268,7 +268,7 @@ fn show(output: Output, begun: &ReadyDev, args: &DevArgs) -> Result<()> {
         .iter()
         .map(|(id, _, group)| json!({ "id": id, "group": group }))
         .collect();
-    let facts = json!({ "name": note.name, "url": note.url, "console": format!("{}/console", note.url), "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
+    let facts = json!({ "name": note.name, "url": note.url, "console": format!("{}/console", note.url), "docs": format!("{}/docs", note.url), "dataKept": data_kept, "people": people });
     output.record(
         &facts,
         &[
@@ -280,12 +280,12 @@ fn show(output: Output, begun: &ReadyDev, args: &DevArgs) -> Result<()> {
         ],
     )?;
     if output.format == Format::Table {
-        let named = PEOPLE.map(|(id, _, group)| {
+        let people = PEOPLE.map(|(id, _, group)| {
             group.map_or_else(|| id.to_owned(), |group| format!("{id} ({group})"))
         });
         output.hint(&format!(
             "people: {}\n{}",
-            named.join(", "),
+            people.join(", "),
             next_commands(&note.url, args.empty)
         ));
     }

@@ -22,7 +22,7 @@ pub(super) enum PersonCommand {
         group: Option<String>,
     },
     /// Show a person with their groups
-    Show(OneArgs),
+    Show(DirectoryRefArgs),
     /// Find what people and groups are called, by their ids
     Names {
         /// Ids of people
@@ -38,7 +38,7 @@ pub(super) enum PersonCommand {
     /// Set a person's manager, or remove them
     Manager {
         #[command(flatten)]
-        one: OneArgs,
+        target: DirectoryRefArgs,
         /// Id of the manager
         #[arg(required_unless_present = "none")]
         manager: Option<String>,
@@ -55,7 +55,7 @@ pub(super) enum GroupCommand {
     /// List groups by id
     List(ListArgs),
     /// Show a group with its first members
-    Show(OneArgs),
+    Show(DirectoryRefArgs),
     /// Add a group, or rename it
     Set(NamedArgs),
     /// Make a person a member
@@ -72,11 +72,11 @@ pub(super) enum RoleCommand {
         connection: ConnectionArgs,
     },
     /// Show what a role permits
-    Show(OneArgs),
+    Show(DirectoryRefArgs),
     /// Set all that a role permits. Without a permission, there is no such role any more
     Set {
         #[command(flatten)]
-        one: OneArgs,
+        target: DirectoryRefArgs,
         /// A permission, such as task:act
         permissions: Vec<String>,
         #[command(flatten)]
@@ -96,7 +96,7 @@ pub(super) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct DirectoryRefArgs {
     /// Its id
     id: String,
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub(super) struct OneArgs {
 #[derive(Debug, Args)]
 pub(super) struct NamedArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: DirectoryRefArgs,
     /// The name that people see
     #[arg(long)]
     name: String,
@@ -115,7 +115,7 @@ pub(super) struct NamedArgs {
 #[derive(Debug, Args)]
 pub(super) struct MemberArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: DirectoryRefArgs,
     /// Id of the person
     person: String,
     #[command(flatten)]
@@ -162,7 +162,7 @@ pub(super) fn person(
 ) -> Result<()> {
     match command {
         PersonCommand::List { args, group } => args.list("people", group, output, environment),
-        PersonCommand::Show(one) => one.show("people", PERSON, output, environment),
+        PersonCommand::Show(target) => target.show("people", PERSON, output, environment),
         PersonCommand::Names {
             people,
             groups,
@@ -174,13 +174,13 @@ pub(super) fn person(
         }
         PersonCommand::Set(args) => args.set("people", PERSON, output, environment),
         PersonCommand::Manager {
-            one,
+            target,
             manager,
             none: _,
             dry,
         } => {
-            let client = one.connection.open(environment)?;
-            let path = format!("{}/manager", one.path("people"));
+            let client = target.connection.open(environment)?;
+            let path = format!("{}/manager", target.path("people"));
             let answer = match manager {
                 Some(manager) => client.put(&path, &dry.query(), &json!({ "manager": manager })),
                 None => client.delete(&path, &dry.query()),
@@ -197,12 +197,12 @@ pub(super) fn group(
 ) -> Result<()> {
     match command {
         GroupCommand::List(args) => args.list("groups", None, output, environment),
-        GroupCommand::Show(one) => {
-            let client = one.connection.open(environment)?;
-            let group = client.get(&one.path("groups"), &[])?;
+        GroupCommand::Show(target) => {
+            let client = target.connection.open(environment)?;
+            let group = client.get(&target.path("groups"), &[])?;
             output.record(&group, GROUP)?;
             if group["more"] == true {
-                let of = quoted(&one.id);
+                let of = quoted(&target.id);
                 output.hint(&format!(
                     "next: `wrkflw person list --group {of}` lists all members"
                 ));
@@ -211,12 +211,12 @@ pub(super) fn group(
         }
         GroupCommand::Set(args) => args.set("groups", GROUP, output, environment),
         GroupCommand::Add(args) => {
-            let client = args.one.connection.open(environment)?;
+            let client = args.target.connection.open(environment)?;
             let answer = client.put(&args.path(), &args.dry.query(), &json!({}))?;
             show_changed(&answer, GROUP, output)
         }
         GroupCommand::Remove(args) => {
-            let client = args.one.connection.open(environment)?;
+            let client = args.target.connection.open(environment)?;
             let answer = client.delete(&args.path(), &args.dry.query())?;
             show_changed(&answer, GROUP, output)
         }
@@ -229,15 +229,15 @@ pub(super) fn role(command: RoleCommand, output: Output, environment: &Environme
             let client = connection.open(environment)?;
             output.list(&client.get("/v1/roles", &[])?, ROLES)
         }
-        RoleCommand::Show(one) => one.show("roles", ROLE, output, environment),
+        RoleCommand::Show(target) => target.show("roles", ROLE, output, environment),
         RoleCommand::Set {
-            one,
+            target,
             permissions,
             dry,
         } => {
-            let client = one.connection.open(environment)?;
+            let client = target.connection.open(environment)?;
             let body = json!({ "permissions": permissions });
-            let answer = client.put(&one.path("roles"), &dry.query(), &body)?;
+            let answer = client.put(&target.path("roles"), &dry.query(), &body)?;
             if output.format == Format::Table && answer["dryRun"] == true {
                 return output.compare(Some(&answer["before"]), &answer["role"], ROLE);
             }
@@ -263,7 +263,7 @@ impl ListArgs {
     }
 }
 
-impl OneArgs {
+impl DirectoryRefArgs {
     fn path(&self, what: &str) -> String {
         format!("/v1/{what}/{}", segment(&self.id))
     }
@@ -288,10 +288,10 @@ impl NamedArgs {
         output: Output,
         environment: &Environment,
     ) -> Result<()> {
-        let client = self.one.connection.open(environment)?;
+        let client = self.target.connection.open(environment)?;
         let body = json!({ "name": self.name });
         show_changed(
-            &client.put(&self.one.path(what), &[], &body)?,
+            &client.put(&self.target.path(what), &[], &body)?,
             fields,
             output,
         )
@@ -301,7 +301,7 @@ impl NamedArgs {
 impl MemberArgs {
     fn path(&self) -> String {
         let person = segment(&self.person);
-        format!("{}/members/{person}", self.one.path("groups"))
+        format!("{}/members/{person}", self.target.path("groups"))
     }
 }
 

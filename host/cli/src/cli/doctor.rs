@@ -17,12 +17,12 @@ use super::output::{Column, Format, Output, counted};
 use super::plugin;
 use super::running::{Note, SEVERAL};
 use super::serve::GRANTS;
-use super::{Environment, beside, block_on};
+use super::{Environment, block_on, dev_settings};
 use crate::config::{Role, Settings};
 use wrkflw_relay::outbox::probe::brokers;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::pools::Readiness;
-use wrkflw_store::server::OLDEST;
+use wrkflw_store::server::{self, OLDEST};
 use wrkflw_store::{PoolSizes, Store};
 
 /// How long the database may take to answer.
@@ -124,7 +124,7 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
         },
         environment,
     );
-    beside::database(&args.choice, &mut settings.database, Some(keys), with)?;
+    dev_settings::database(&args.choice, &mut settings.database, Some(keys), with)?;
 
     let mut findings = vec![dev];
     findings.extend(block_on(async { Ok(of_database(settings).await) })?);
@@ -152,7 +152,7 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
 fn of_server(note: Option<&Note>) -> Finding {
     let Some(note) = note else {
         let next = "run `wrkflw dev`, or name a server with --server or WRKFLW_SERVER";
-        return Finding::warn(DEV, "no `wrkflw dev` runs here", next);
+        return Finding::warn(DEV, "no `wrkflw dev` runs on this machine", next);
     };
     let place = format!("{} in {} at {}", note.name, note.folder.display(), note.url);
     let host = note.url.strip_prefix("http://").unwrap_or(&note.url);
@@ -172,8 +172,8 @@ async fn of_database(settings: &Settings) -> Vec<Finding> {
         let next = "set database_url (WRKFLW_DATABASE_URL), or run `wrkflw dev`";
         return vec![Finding::warn(CHECK, "no database is set", next)];
     };
-    let asked = Clock::System.now();
-    let facts = match timeout(ANSWER_MAX, Store::server(url.reveal())).await {
+    let before = Clock::System.now();
+    let facts = match timeout(ANSWER_MAX, server::facts(url.reveal())).await {
         Ok(Ok(facts)) => facts,
         Ok(Err(error)) => {
             let next = "check database_url, and that PostgreSQL runs and takes connections";
@@ -185,7 +185,7 @@ async fn of_database(settings: &Settings) -> Vec<Finding> {
             return vec![Finding::fail(CHECK, detail, next)];
         }
     };
-    let skew = skew(asked, facts.at, Clock::System.now());
+    let skew = skew(before, facts.at, Clock::System.now());
     let version = format!("PostgreSQL {}", facts.version);
     let database = if facts.major >= OLDEST {
         Finding::ok(CHECK, version)
@@ -219,9 +219,9 @@ async fn of_migrations(url: &str, relays: bool) -> Finding {
 }
 
 /// The minimum difference between the database's clock and this machine's. It is a minimum because the query took some time.
-fn skew(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> Duration {
-    let ahead = theirs.duration_since(answered);
-    let behind = asked.duration_since(theirs);
+fn skew(before: Timestamp, database: Timestamp, after: Timestamp) -> Duration {
+    let ahead = database.duration_since(after);
+    let behind = before.duration_since(database);
     let most = ahead.max(behind);
     Duration::try_from(most).unwrap_or_default()
 }
@@ -364,9 +364,9 @@ mod tests {
     #[test]
     fn clocks_differ_only_by_what_the_question_cannot_explain() {
         let at = |millis: i64| Timestamp::from_millisecond(millis).expect("a time");
-        for (theirs, expected) in [(1_005, 0), (1_010, 0), (4_010, 3_000), (0, 1_000)] {
-            let found = skew(at(1_000), at(theirs), at(1_010));
-            assert_eq!(found, Duration::from_millis(expected), "{theirs}");
+        for (database, expected) in [(1_005, 0), (1_010, 0), (4_010, 3_000), (0, 1_000)] {
+            let found = skew(at(1_000), at(database), at(1_010));
+            assert_eq!(found, Duration::from_millis(expected), "{database}");
         }
         assert_eq!(of_clock(Duration::from_secs(3)).verdict, CheckStatus::Warn);
     }

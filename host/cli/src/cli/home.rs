@@ -40,7 +40,7 @@ pub(super) struct Home {
 
 impl Home {
     /// The folder below `parent`. Makes it if there is none.
-    pub(super) fn kept(parent: &Path) -> Result<Home> {
+    pub(super) fn persistent(parent: &Path) -> Result<Home> {
         let folder = parent.join(NAME);
         make(&folder)?;
         let ignore = folder.join(".gitignore");
@@ -90,13 +90,14 @@ impl Home {
         let text = Digest(clock::random()).to_string();
         // Written under another name and then linked. So a crash leaves no incomplete secret, and two processes that make it at
         // the same time both use the first one.
-        let aside = self.aside(name, &text)?;
-        let made = fs::hard_link(&aside, &path);
+        let aside = self.write_aside(name, &text)?;
+        let linked = fs::hard_link(&aside, &path);
         let removed = fs::remove_file(&aside);
-        match made {
+        match linked {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => self.secret(name),
-            made => {
-                made.and(removed)
+            linked => {
+                linked
+                    .and(removed)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(text)
             }
@@ -107,12 +108,12 @@ impl Home {
     pub(super) fn keep(&self, name: &str, text: &str) -> Result<()> {
         let path = self.secret_path(name);
         // Written under another name and renamed, so that a crash leaves no incomplete secret.
-        fs::rename(self.aside(name, text)?, &path)
+        fs::rename(self.write_aside(name, text)?, &path)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Writes a secret under a name of this process. Returns its path.
-    fn aside(&self, name: &str, text: &str) -> Result<PathBuf> {
+    fn write_aside(&self, name: &str, text: &str) -> Result<PathBuf> {
         let aside = self.secret_path(&format!("{name}.{}.new", std::process::id()));
         let file = File::options()
             .create(true)
@@ -131,7 +132,7 @@ impl Home {
     }
 
     /// The folder, if it outlives the process.
-    pub(super) fn kept_folder(&self) -> Option<&Path> {
+    pub(super) fn persistent_folder(&self) -> Option<&Path> {
         self.ephemeral.is_none().then_some(self.folder.as_path())
     }
 

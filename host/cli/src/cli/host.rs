@@ -425,7 +425,9 @@ async fn check(store: &Store, relays: bool) -> Result<()> {
 
 /// Ends with the host, even if not everything is loaded by then.
 async fn warm(engine: Engine, cancel: CancellationToken) {
-    cancel.run_until_cancelled(engine.warm_active()).await;
+    cancel
+        .run_until_cancelled(engine.definitions().warm_active())
+        .await;
 }
 
 async fn sweep(engine: Engine, cancel: CancellationToken) {

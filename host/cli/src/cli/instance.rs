@@ -30,15 +30,15 @@ pub(super) enum InstanceCommand {
     /// List instances, newest first
     List(Box<list::ListArgs>),
     /// Show an instance with its active states and tasks
-    Show(OneArgs),
+    Show(InstanceRefArgs),
     /// Show the history of an instance
-    History(OneArgs),
+    History(InstanceRefArgs),
     /// Make a scenario of an instance: a test for the next version of its flow
     Export(export::ExportArgs),
     /// Show how the caller may move it on now, or why not, and name what else they may do
     Actions {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// Each action in full, also those that the caller may not do
         #[arg(long)]
         all: bool,
@@ -46,7 +46,7 @@ pub(super) enum InstanceCommand {
     /// Show who may work on the open tasks of an instance, and why not the others
     Eligibility(report::EligibilityArgs),
     /// Verify the record of an instance: the chain of its entries, what they give, and its seals. Fails if something was changed
-    Verify(OneArgs),
+    Verify(InstanceRefArgs),
     /// List what each step changed in the data of an instance, with the values before and after
     Changes(report::ChangesArgs),
     /// List the audit entries of an instance
@@ -56,7 +56,7 @@ pub(super) enum InstanceCommand {
     /// Send a signal to an instance
     Signal {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// The trigger that it fires
         trigger: String,
         /// Your id of the signal: a repeated signal with the same id has no further effect
@@ -71,7 +71,7 @@ pub(super) enum InstanceCommand {
     /// Comment on an instance, also after its end
     Comment {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// What you have to say
         comment: String,
         /// A person to mention, who is notified; may be repeated
@@ -83,14 +83,14 @@ pub(super) enum InstanceCommand {
     /// List the comments on an instance, newest first
     Comments {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         #[command(flatten)]
         page: PageArgs,
     },
     /// Draw the path of an instance as SVG
     Diagram {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// Write to this file
         #[arg(long, short = 'o', value_name = "FILE")]
         out: Option<PathBuf>,
@@ -98,7 +98,7 @@ pub(super) enum InstanceCommand {
     /// Cancel an instance
     Cancel {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// Why
         #[arg(long)]
         reason: String,
@@ -108,7 +108,7 @@ pub(super) enum InstanceCommand {
     /// Suspend an instance: nothing happens to it until it is resumed
     Suspend {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// Why
         #[arg(long)]
         reason: String,
@@ -118,7 +118,7 @@ pub(super) enum InstanceCommand {
     /// Migrate an instance to another version of its definition
     Migrate {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// A published version
         #[arg(long = "to", value_name = "VERSION")]
         version: u32,
@@ -131,14 +131,14 @@ pub(super) enum InstanceCommand {
     /// Resume a suspended instance
     Resume {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         #[command(flatten)]
         change: ChangeArgs,
     },
     /// Start a new instance about the entity of an ended one
     Restart {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         /// Data of the new instance, JSON or @FILE, instead of the old one's
         #[arg(long, value_name = "JSON")]
         data: Option<String>,
@@ -164,7 +164,7 @@ pub(super) struct StartArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct InstanceRefArgs {
     /// Its id, the first digits of its id, or the entity that it is about, as TYPE/ID
     id: String,
     #[command(flatten)]
@@ -214,28 +214,28 @@ pub(super) fn run(
     match command {
         InstanceCommand::Start(args) => start(&args, output, environment),
         InstanceCommand::List(args) => list::run(&args, output, environment),
-        InstanceCommand::Show(one) => {
-            let (client, path) = one.open(environment)?;
+        InstanceCommand::Show(target) => {
+            let (client, path) = target.open(environment)?;
             let shown = client.get(&path, &[])?;
             show_changed(&client, &shown, None, output)
         }
-        InstanceCommand::History(one) => {
-            output.list(&one.get("/history", environment)?, STATE_INSTANCES)
+        InstanceCommand::History(target) => {
+            output.list(&target.get("/history", environment)?, STATE_INSTANCES)
         }
         InstanceCommand::Export(args) => export::run(&args, output, environment),
-        InstanceCommand::Actions { one, all } => actions::run(&one, all, output, environment),
+        InstanceCommand::Actions { target, all } => actions::run(&target, all, output, environment),
         InstanceCommand::Eligibility(args) => args.run(output, environment),
-        InstanceCommand::Verify(one) => report::verify(&one, output, environment),
+        InstanceCommand::Verify(target) => report::verify(&target, output, environment),
         InstanceCommand::Changes(args) => args.run(output, environment),
         InstanceCommand::Audit(args) => args.run(output, environment),
         InstanceCommand::Custody(args) => args.run(output, environment),
-        InstanceCommand::Diagram { one, out } => {
-            let (client, path) = one.open(environment)?;
+        InstanceCommand::Diagram { target, out } => {
+            let (client, path) = target.open(environment)?;
             let svg = client.get_text(&format!("{path}/diagram.svg"))?;
             draw(&svg, out.as_deref(), output)
         }
-        InstanceCommand::Comments { one, page } => {
-            let (client, path) = one.open(environment)?;
+        InstanceCommand::Comments { target, page } => {
+            let (client, path) = target.open(environment)?;
             let query: Vec<_> = page.query().into_iter().collect();
             output.list(&client.get(&format!("{path}/comments"), &query)?, COMMENTS)
         }
@@ -245,9 +245,9 @@ pub(super) fn run(
 
 /// The commands that change an instance.
 fn change(command: InstanceCommand, output: Output, environment: &Environment) -> Result<()> {
-    let (one, verb, body, change) = match command {
+    let (target, verb, body, change) = match command {
         InstanceCommand::Signal {
-            one,
+            target,
             trigger,
             id,
             input,
@@ -255,50 +255,59 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         } => {
             let input = argument::json("--input", &input)?;
             let body = Json::object([("id", Json::of(&id)), ("input", input)]);
-            (one, format!("signals/{}", segment(&trigger)), body, change)
+            (
+                target,
+                format!("signals/{}", segment(&trigger)),
+                body,
+                change,
+            )
         }
         InstanceCommand::Comment {
-            one,
+            target,
             comment,
             mentions,
             change,
         } => {
             let body = Json::of(&json!({ "comment": comment, "mentions": mentions }));
-            (one, "comment".to_owned(), body, change)
+            (target, "comment".to_owned(), body, change)
         }
         InstanceCommand::Cancel {
-            one,
+            target,
             reason,
             change,
-        } => (one, "cancel".to_owned(), reason_body(&reason), change),
+        } => (target, "cancel".to_owned(), reason_body(&reason), change),
         InstanceCommand::Suspend {
-            one,
+            target,
             reason,
             change,
-        } => (one, "suspend".to_owned(), reason_body(&reason), change),
+        } => (target, "suspend".to_owned(), reason_body(&reason), change),
         InstanceCommand::Migrate {
-            one,
+            target,
             version,
             states,
             change,
         } => {
             let states: BTreeMap<_, _> = states.into_iter().collect();
             let body = Json::of(&json!({ "version": version, "states": states }));
-            (one, "migrate".to_owned(), body, change)
+            (target, "migrate".to_owned(), body, change)
         }
-        InstanceCommand::Resume { one, change } => {
-            (one, "resume".to_owned(), Json::empty(), change)
+        InstanceCommand::Resume { target, change } => {
+            (target, "resume".to_owned(), Json::empty(), change)
         }
-        InstanceCommand::Restart { one, data, change } => {
+        InstanceCommand::Restart {
+            target,
+            data,
+            change,
+        } => {
             let body = match data {
                 Some(data) => Json::object([("data", argument::json("--data", &data)?)]),
                 None => Json::empty(),
             };
-            (one, "restart".to_owned(), body, change)
+            (target, "restart".to_owned(), body, change)
         }
         reading => unreachable!("{reading:?} changes nothing"),
     };
-    let (client, path) = one.open_to_change(&change, environment)?;
+    let (client, path) = target.open_to_change(&change, environment)?;
     // A restart makes another instance, so nothing is compared. A caller who may not read the instance gets no comparison.
     let before = if change.is_dry_run() && verb != "restart" {
         client.get_if_permitted(&path)?
@@ -313,7 +322,7 @@ fn reason_body(reason: &str) -> Json {
     Json::object([("reason", Json::of(&reason))])
 }
 
-impl OneArgs {
+impl InstanceRefArgs {
     /// The connection, and the path of the instance.
     pub(super) fn open(&self, environment: &Environment) -> Result<(Client, String)> {
         let client = self.connection.open(environment)?;

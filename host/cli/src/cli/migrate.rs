@@ -11,6 +11,7 @@ use super::output::Output;
 use crate::config::DatabaseArgs;
 use crate::roles;
 use wrkflw_runtime::clock::Clock;
+use wrkflw_store::directory::tenants;
 use wrkflw_store::{PoolSizes, Store};
 
 #[derive(Debug, Args)]
@@ -47,11 +48,10 @@ pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
 /// Creates missing tenants with the default roles, and records the permissions of roles that no audit entry records yet.
 pub(super) async fn ensure_tenants(store: &Store, names: &[String]) -> Result<()> {
     for name in names {
-        let made = store
-            .ensure_tenant(name, &roles::defaults(), Clock::System.now())
-            .await;
+        let made =
+            tenants::ensure_tenant(store, name, &roles::defaults(), Clock::System.now()).await;
         made.with_context(|| format!("the tenant {name} cannot be created"))?;
     }
-    let recorded = store.record_tenants(Clock::System.now()).await;
+    let recorded = tenants::record_tenants(store, Clock::System.now()).await;
     recorded.context("the permissions of roles cannot be recorded")
 }

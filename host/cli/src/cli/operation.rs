@@ -91,11 +91,11 @@ pub(super) enum OperationCommand {
         connection: ConnectionArgs,
     },
     /// Show the progress of an operation
-    Show(OneArgs),
+    Show(OperationRefArgs),
     /// List the result of each instance of an operation
     Items {
         #[command(flatten)]
-        one: OneArgs,
+        operation: OperationRefArgs,
         /// Only this result: done, refused, failed, or waiting (not tried yet)
         #[arg(long)]
         result: Option<String>,
@@ -103,7 +103,7 @@ pub(super) enum OperationCommand {
         page: PageArgs,
     },
     /// End an operation early. Items in flight are completed
-    Stop(OneArgs),
+    Stop(OperationRefArgs),
 }
 
 /// The instances of an operation.
@@ -135,7 +135,7 @@ pub(super) struct WhichArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct OperationRefArgs {
     /// Id of the operation, or its first digits
     id: String,
     #[command(flatten)]
@@ -165,22 +165,26 @@ pub(super) fn run(
             let client = connection.open(environment)?;
             output.list(&client.get(PATH, &page.query())?, OPERATIONS)
         }
-        OperationCommand::Show(one) => {
-            let client = one.connection.open(environment)?;
-            output.record(&client.get(&one.path(&client, "")?, &[])?, OPERATION)
+        OperationCommand::Show(operation) => {
+            let client = operation.connection.open(environment)?;
+            output.record(&client.get(&operation.path(&client, "")?, &[])?, OPERATION)
         }
-        OperationCommand::Items { one, result, page } => {
+        OperationCommand::Items {
+            operation,
+            result,
+            page,
+        } => {
             let query: Vec<_> = [("result", result)]
                 .into_iter()
                 .chain(page.query())
                 .collect();
-            let client = one.connection.open(environment)?;
-            let path = one.path(&client, "/items")?;
+            let client = operation.connection.open(environment)?;
+            let path = operation.path(&client, "/items")?;
             output.list(&client.get(&path, &query)?, ITEMS)
         }
-        OperationCommand::Stop(one) => {
-            let client = one.connection.open(environment)?;
-            let path = one.path(&client, "/stop")?;
+        OperationCommand::Stop(operation) => {
+            let client = operation.connection.open(environment)?;
+            let path = operation.path(&client, "/stop")?;
             output.record(&client.post(&path, &json!({}))?, OPERATION)
         }
     }
@@ -188,7 +192,7 @@ pub(super) fn run(
 
 const PATH: &str = "/v1/operations";
 
-impl OneArgs {
+impl OperationRefArgs {
     fn path(&self, client: &Client, below: &str) -> Result<String> {
         let id = pick::listed(client, &self.id, "operation", PATH)?;
         Ok(format!("{PATH}/{id}{below}"))

@@ -306,12 +306,12 @@ fn words(value: &Value) -> String {
             items.join(" ")
         }
         Value::Object(members) => {
-            let told = members.iter().filter(|(_, value)| !is_empty(value));
-            let told = told.map(|(name, value)| match value {
+            let parts = members.iter().filter(|(_, value)| !is_empty(value));
+            let parts = parts.map(|(name, value)| match value {
                 Value::Object(_) => format!("{name} ({})", words(value)),
                 _ => format!("{name} {}", words(value)),
             });
-            told.collect::<Vec<_>>().join(", ")
+            parts.collect::<Vec<_>>().join(", ")
         }
         other => exact(other),
     }

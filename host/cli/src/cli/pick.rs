@@ -49,7 +49,7 @@ pub(super) fn id(text: &str) -> Result<Uuid, Failure> {
 /// The id of an instance: by the whole or the beginning of it, or by TYPE/ID of its entity.
 pub(super) fn instance_id(client: &Client, text: &str) -> Result<String> {
     match text.split_once('/') {
-        Some((kind, id)) => about(client, kind, id),
+        Some((kind, id)) => instance_about(client, kind, id),
         None => complete(client, text, "instance"),
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn task_id(client: &Client, text: &str) -> Result<String> {
 /// The id of an item of this list of the API: by the whole id, or by a beginning that only one item has. `kind` is the noun of the
 /// item in messages of the API.
 pub(super) fn listed(client: &Client, text: &str, kind: &str, list: &str) -> Result<String> {
-    if let Some(id) = whole(text) {
+    if let Some(id) = canonical(text) {
         return Ok(id);
     }
     if !is_beginning(text) {
@@ -119,7 +119,7 @@ fn sought(
 
 /// The id of something that the API does not list: the whole of it.
 pub(super) fn unlisted(text: &str, kind: &str) -> Result<String> {
-    whole(text).ok_or_else(|| {
+    canonical(text).ok_or_else(|| {
         let message = format!(
             "{text} is no id of {}: all {DIGITS} hexadecimal digits of it are needed",
             article(kind)
@@ -129,7 +129,7 @@ pub(super) fn unlisted(text: &str, kind: &str) -> Result<String> {
 }
 
 /// The id in the form that the API writes.
-fn whole(text: &str) -> Option<String> {
+fn canonical(text: &str) -> Option<String> {
     Uuid::try_parse(text).ok().map(|id| id.to_string())
 }
 
@@ -173,20 +173,20 @@ fn shows(kind: &str, list: &str) -> String {
 
 /// The id of an `instance` or `task` that begins with this text.
 fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
-    if let Some(id) = whole(text) {
+    if let Some(id) = canonical(text) {
         return Ok(id);
     }
     if !is_beginning(text) {
         return Err(no_id(text, kind, "").into());
     }
-    let found = client.get(&format!("/v1/ids/{}", segment(text)), &[])?;
-    let all: Vec<&Value> = found["data"].as_array().into_iter().flatten().collect();
+    let answer = client.get(&format!("/v1/ids/{}", segment(text)), &[])?;
+    let all: Vec<&Value> = answer["data"].as_array().into_iter().flatten().collect();
     let fitting: Vec<&Value> = all
         .iter()
         .copied()
         .filter(|one| one["kind"] == kind)
         .collect();
-    if found["more"] == true && fitting.len() < 2 {
+    if answer["more"] == true && fitting.len() < 2 {
         return Err(too_short(text, kind).into());
     }
     only(text, kind, "", &fitting).map_err(|error| match error.downcast::<Failure>() {
@@ -198,7 +198,7 @@ fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
 }
 
 /// The id of the instance about an entity: the one that has not ended, or the only one.
-fn about(client: &Client, kind: &str, id: &str) -> Result<String> {
+fn instance_about(client: &Client, kind: &str, id: &str) -> Result<String> {
     let listed = |status: Option<&str>| -> Result<Vec<Value>> {
         let query = [
             ("entityType", Some(kind.to_owned())),
@@ -212,12 +212,12 @@ fn about(client: &Client, kind: &str, id: &str) -> Result<String> {
             _ => Vec::new(),
         })
     };
-    let mut found = listed(Some("RUNNING"))?;
-    found.extend(listed(Some("SUSPENDED"))?);
-    if found.is_empty() {
-        found = listed(None)?;
+    let mut instances = listed(Some("RUNNING"))?;
+    instances.extend(listed(Some("SUSPENDED"))?);
+    if instances.is_empty() {
+        instances = listed(None)?;
     }
-    match &found[..] {
+    match &instances[..] {
         [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
         [] => {
             let message = format!("there is no instance about {kind}/{id}");
@@ -227,7 +227,7 @@ fn about(client: &Client, kind: &str, id: &str) -> Result<String> {
         _ => {
             let text = format!("{kind}/{id}");
             let what = format!("instances are about {text}");
-            Err(ambiguous(&text, &what, found.iter().collect()).into())
+            Err(ambiguous(&text, &what, instances.iter().collect()).into())
         }
     }
 }
@@ -295,8 +295,8 @@ fn described(one: &Value) -> String {
             .collect::<Vec<_>>()
             .join("  ")
     };
-    let shown = line.trim_end().chars();
-    shown
+    let chars = line.trim_end().chars();
+    chars
         .map(|char| if char.is_control() { ' ' } else { char })
         .collect()
 }

@@ -50,7 +50,7 @@ pub(super) struct Managed {
 /// Takes over a server that outlived an earlier run. Fails if another process uses it.
 pub(super) async fn start(dir: &Path) -> Result<Managed> {
     let account = Account::of_server(&dir.join(folders::DATA)).await?;
-    let place = ServerFolders::kept(dir, &account).await?;
+    let place = ServerFolders::persistent(dir, &account).await?;
     let programs = programs(&place).await?;
     start_in(place, account, programs).await
 }

@@ -1,4 +1,4 @@
-//! `wrkflw refusal`: commands that were refused because the caller was not allowed to give them.
+//! `wrkflw refusal`: commands that were refused because the caller was not allowed to run them.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -20,7 +20,7 @@ const REFUSALS: &[Column] = &[
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RefusalCommand {
-    /// List the commands that were refused because the caller was not allowed to, the newest first
+    /// List the commands that were refused because the caller was not allowed to run them, the newest first
     List(ListArgs),
 }
 

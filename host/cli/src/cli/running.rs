@@ -49,7 +49,7 @@ pub(super) struct Note {
 pub(super) struct Choice {
     pub(super) note: Note,
     /// Whether it was chosen only because no other one runs: it was not named, and does not run in this folder or above it.
-    pub(super) elsewhere: bool,
+    pub(super) is_only_one: bool,
 }
 
 /// The notes of this process. Dropping it removes them.
@@ -61,7 +61,7 @@ pub(super) struct Announcement {
 
 impl Announcement {
     /// Writes the note at `path`. With `replaces` it replaces a note that is there; otherwise it fails if there is one.
-    fn leave(&mut self, path: PathBuf, replaces: bool) -> io::Result<()> {
+    fn write_note(&mut self, path: PathBuf, replaces: bool) -> io::Result<()> {
         // Written and locked under another name first, so that every command that finds the note finds it complete and locked.
         let text = serde_json::to_vec_pretty(&self.note)?;
         let aside = path.with_extension(format!("{}.new", std::process::id()));
@@ -115,7 +115,7 @@ impl Note {
 
 /// The given name, or else the name of the folder. A given name must be free. If the name of the folder is not free, it gets a number.
 pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> Result<String> {
-    let taken = |name: &str| state.and_then(|state| living(&place(state, name)));
+    let taken = |name: &str| state.and_then(|state| live_note(&note_path(state, name)));
     let Some(given) = given else {
         let of_folder = folder.file_name().map(|name| name.to_string_lossy());
         let of_folder: String = of_folder
@@ -176,8 +176,8 @@ pub(super) fn announce(
     };
     if let Some(own) = own {
         let path = own.join(NOTE);
-        let left = announced.leave(path.clone(), true);
-        left.with_context(|| format!("cannot write {}", path.display()))?;
+        let written = announced.write_note(path.clone(), true);
+        written.with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(state) = state {
         let folder = state.join(NOTES);
@@ -187,15 +187,15 @@ pub(super) fn announce(
             .and_then(|lock| lock.lock().map(|()| lock))
             .with_context(|| format!("cannot lock {}", folder.display()))?;
         forget_ended(state);
-        let path = place(state, &note.name);
-        match announced.leave(path.clone(), false) {
+        let path = note_path(state, &note.name);
+        match announced.write_note(path.clone(), false) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let message = format!("another `wrkflw dev` took the name {} meanwhile", note.name);
+                let message = format!("another `wrkflw dev` has taken the name {}", note.name);
                 return Err(Failure::new(Exit::Conflict, message)
                     .next("start again")
                     .into());
             }
-            left => left.with_context(|| format!("cannot write {}", path.display()))?,
+            written => written.with_context(|| format!("cannot write {}", path.display()))?,
         }
     }
     Ok(announced)
@@ -217,13 +217,13 @@ fn is_held(note: &File) -> bool {
 }
 
 /// The note of a process that is alive.
-fn living(path: &Path) -> Option<Note> {
+fn live_note(path: &Path) -> Option<Note> {
     let file = File::open(path).ok()?;
     let note = serde_json::from_str(&io::read_to_string(&file).ok()?).ok()?;
     is_held(&file).then_some(note)
 }
 
-fn place(state: &Path, name: &str) -> PathBuf {
+fn note_path(state: &Path, name: &str) -> PathBuf {
     state.join(NOTES).join(format!("{name}.json"))
 }
 
@@ -244,8 +244,8 @@ pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
         .map(|folder| folder.join(home::NAME).join(NOTE));
     let shared = state.map(notes).unwrap_or_default();
     let mut found: Vec<Note> = Vec::new();
-    let living = above.chain(shared).filter_map(|path| living(&path));
-    for note in living.take(NOTES_MAX) {
+    let live = above.chain(shared).filter_map(|path| live_note(&path));
+    for note in live.take(NOTES_MAX) {
         // A process in this folder has two notes.
         if !found.contains(&note) {
             found.push(note);
@@ -277,14 +277,14 @@ pub(super) fn choose(
         let note = found.ok_or_else(|| {
             let failure = Failure::new(
                 Exit::Unreachable,
-                format!("no `wrkflw dev` named {named} runs here"),
+                format!("no `wrkflw dev` named {named} runs on this machine"),
             );
             failure
                 .details(all.iter().map(Note::described))
                 .next("`wrkflw dev --list` shows those that run")
         })?;
-        let elsewhere = false;
-        return Ok(Some(Choice { note, elsewhere }));
+        let is_only_one = false;
+        return Ok(Some(Choice { note, is_only_one }));
     }
     let Some(note) = all.first().cloned() else {
         return Ok(None);
@@ -293,8 +293,8 @@ pub(super) fn choose(
     if all[1..].iter().any(|other| nearness(other, from) == near) {
         return Err(several(&all).into());
     }
-    let elsewhere = near == 0;
-    Ok(Some(Choice { note, elsewhere }))
+    let is_only_one = near == 0;
+    Ok(Some(Choice { note, is_only_one }))
 }
 
 fn several(all: &[Note]) -> Failure {
@@ -304,7 +304,7 @@ fn several(all: &[Note]) -> Failure {
 }
 
 /// The process that serves this URL.
-pub(super) fn at(url: &str, from: &Path, state: Option<&Path>) -> Option<Note> {
+pub(super) fn with_url(url: &str, from: &Path, state: Option<&Path>) -> Option<Note> {
     all(from, state).into_iter().find(|note| note.url == url)
 }
 
@@ -330,7 +330,7 @@ mod tests {
 
     fn chosen(from: &Path, state: Option<&Path>) -> Option<(String, bool)> {
         let choice = choose(None, from, state).expect("no name is asked for");
-        choice.map(|choice| (choice.note.name, choice.elsewhere))
+        choice.map(|choice| (choice.note.name, choice.is_only_one))
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         let (state, project) = (temporary.join("state"), temporary.join("project"));
         let below = project.join("plugin");
         fs::create_dir_all(&below).expect("folders");
-        let home = Home::kept(&project).expect("a home");
+        let home = Home::persistent(&project).expect("a home");
         let one = note("one", &project, 1);
         let announced = announce(&one, Some(home.folder()), Some(&state)).expect("announced");
         assert_eq!(chosen(&below, None), Some(("one".into(), false)));
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(chosen(&below, Some(&state)), None);
         // The note of a killed process is not locked, although a process with its number lives: this one.
         let left = serde_json::to_vec(&note("gone", &project, 1)).expect("JSON");
-        let gone = place(&state, "gone");
+        let gone = note_path(&state, "gone");
         for path in [&home.folder().join(NOTE), &gone] {
             fs::write(path, &left).expect("our own folder");
         }
@@ -372,23 +372,23 @@ mod tests {
     }
 
     #[test]
-    fn all_that_ended_are_forgotten_and_a_note_that_cannot_be_left_leaves_none() {
+    fn all_that_ended_are_forgotten_and_a_note_that_cannot_be_written_leaves_none() {
         let temporary = Home::ephemeral().expect("a folder");
         let state = temporary.folder().join("state");
         fs::create_dir_all(state.join(NOTES)).expect("our own folder");
         for number in 0..=NOTES_MAX {
-            fs::write(place(&state, &number.to_string()), "{").expect("our own folder");
+            fs::write(note_path(&state, &number.to_string()), "{").expect("our own folder");
         }
         let one = note("one", temporary.folder(), 1);
         let _one = announce(&one, None, Some(&state)).expect("announced");
-        assert_eq!(notes(&state), [place(&state, "one")]);
+        assert_eq!(notes(&state), [note_path(&state, "one")]);
         let again = note("one", temporary.folder(), 2);
         let again = announce(&again, Some(temporary.folder()), Some(&state));
         let refused = again.err().expect("the name is taken").to_string();
-        assert!(refused.contains("took the name one"), "{refused}");
+        assert!(refused.contains("has taken the name one"), "{refused}");
         assert!(!temporary.folder().join(NOTE).exists());
-        let place = place(&state, "one");
-        assert_eq!(living(&place), Some(one));
+        let path = note_path(&state, "one");
+        assert_eq!(live_note(&path), Some(one));
     }
 
     #[test]
@@ -413,7 +413,7 @@ mod tests {
         }
         let named = |name| choose(Some(name), Path::new("/"), Some(&state));
         let found = named("a").expect("it runs").expect("a choice");
-        assert_eq!((found.note.name.as_str(), found.elsewhere), ("a", false));
+        assert_eq!((found.note.name.as_str(), found.is_only_one), ("a", false));
         let missing = named("c").expect_err("none").to_string();
         assert!(
             missing.contains("\n  b  http") && missing.contains("--list"),

@@ -15,6 +15,7 @@ use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_core::instance::Entity;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Engine, Identity, Rendered, Request, Trace};
+use wrkflw_store::entities;
 use wrkflw_store::viewer::Viewer;
 
 /// The outcome of every decision on a sample.
@@ -91,13 +92,13 @@ impl Sample {
     async fn prepare(&self, engine: &Engine, tenant: TenantId) -> Result<()> {
         let (viewer, entity) = (Viewer::all(tenant), self.entity());
         let reader = engine.reader();
-        let known = reader.entity_history(&viewer, &entity, None, None, 2);
+        let known = entities::history(reader, &viewer, &entity, None, None, 2);
         let id = match known.await?.found.as_slice() {
             [] => {
                 self.start(engine, tenant).await?;
-                let made = reader.entity_history(&viewer, &entity, None, None, 1);
-                let made = made.await?.found.pop();
-                made.context("the instance was started")?.id
+                let history = entities::history(reader, &viewer, &entity, None, None, 1);
+                let started = history.await?.found.pop();
+                started.context("the started instance is not found")?.id
             }
             // Only an interrupted start leaves a sample with open approvals.
             [only] if only.status == "RUNNING" => only.id,
@@ -135,7 +136,7 @@ async fn approve(engine: &Engine, who: &Identity, id: InstanceId, comment: &str)
 }
 
 async fn open_task(engine: &Engine, who: &Identity, id: InstanceId) -> Result<Option<TaskId>> {
-    let explained = engine.actions(who, id).await?;
+    let explained = engine.actions().on_instance(who, id).await?;
     let mut allowed = explained.actions.iter().filter(|action| action.allowed);
     let decision = allowed
         .find(|action| action.action == "decide" && action.outcome.as_deref() == Some(APPROVE));

@@ -81,7 +81,7 @@ pub(super) fn run(command: SeriesCommand, output: Output, environment: &Environm
 }
 
 /// Each line of each series, with the name of its series.
-fn named(answer: &Value) -> impl Iterator<Item = (&Value, &Value)> {
+fn lines(answer: &Value) -> impl Iterator<Item = (&Value, &Value)> {
     let series = answer["data"].as_array().into_iter().flatten();
     series.flat_map(|series| {
         let lines = series["lines"].as_array().into_iter().flatten();
@@ -94,14 +94,14 @@ fn totals(answer: &Value) -> Vec<Value> {
         let last = line["values"].as_array().and_then(|values| values.last());
         json!({ "series": series, "label": line["label"], "total": line["total"], "last": last })
     };
-    named(answer).map(row).collect()
+    lines(answer).map(row).collect()
 }
 
 fn values(answer: &Value) -> Vec<Value> {
     let from: Option<Timestamp> = answer["from"].as_str().and_then(|text| text.parse().ok());
     let step = SignedDuration::from_secs(answer["stepSeconds"].as_i64().unwrap_or_default());
     let mut rows = Vec::new();
-    for (_, line) in named(answer) {
+    for (_, line) in lines(answer) {
         let mut at = from;
         for value in line["values"].as_array().into_iter().flatten() {
             if value.as_u64().is_some_and(|value| value > 0) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::client::{AttemptArgs, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
-use super::instance::OneArgs;
+use super::instance::InstanceRefArgs;
 use super::output::{Column, Output};
 use super::{Environment, argument, pick};
 use wrkflw_core::json::Json;
@@ -19,7 +19,7 @@ pub(super) enum SignalCommand {
     /// List the signals that an instance has received, newest first
     List {
         #[command(flatten)]
-        one: OneArgs,
+        target: InstanceRefArgs,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -120,13 +120,13 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
             let path = format!("/v1/signals/{}", segment(&args.trigger));
             let sent = client.attempt(&path, &Json::object(body), &args.attempt)?;
             output.record(&sent, SENT)?;
-            if let Some(hint) = kept(&sent, args.deliver) {
+            if let Some(hint) = hint_if_untaken(&sent, args.deliver) {
                 output.hint(&hint);
             }
             Ok(())
         }
-        SignalCommand::List { one, page } => {
-            let (client, path) = one.open(environment)?;
+        SignalCommand::List { target, page } => {
+            let (client, path) = target.open(environment)?;
             let query: Vec<_> = page.query().into_iter().collect();
             output.list(&client.get(&format!("{path}/signals"), &query)?, RECEIVED)
         }
@@ -139,7 +139,7 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
 }
 
 /// The outcome of a signal that no instance has taken, as far as the sender may know it.
-fn kept(sent: &Value, deliver: Deliver) -> Option<String> {
+fn hint_if_untaken(sent: &Value, deliver: Deliver) -> Option<String> {
     let signal = sent.get("signal")?;
     let (id, correlation) = (
         signal["signalId"].as_str()?,
@@ -165,19 +165,17 @@ mod tests {
     #[test]
     fn who_sends_a_signal_that_is_kept_is_told_so() {
         let mut sent = json!({ "signal": { "signalId": "7", "correlation": "order-9" } });
-        let one = kept(&sent, Deliver::One).expect("a hint");
+        let one = hint_if_untaken(&sent, Deliver::One).expect("a hint");
         assert!(
             one.contains("waits for order-9; `wrkflw signal show 7`"),
             "{one}"
         );
-        let all = kept(&sent, Deliver::All).expect("a hint");
+        let all = hint_if_untaken(&sent, Deliver::All).expect("a hint");
         assert!(all.contains("every state that subscribes"), "{all}");
         // A dry run keeps none, and has no id.
         sent["signal"]["signalId"] = Value::Null;
-        assert_eq!(kept(&sent, Deliver::One), None);
-        assert_eq!(
-            kept(&json!({ "instance": { "id": "1" } }), Deliver::One),
-            None
-        );
+        assert_eq!(hint_if_untaken(&sent, Deliver::One), None);
+        let taken = json!({ "instance": { "id": "1" } });
+        assert_eq!(hint_if_untaken(&taken, Deliver::One), None);
     }
 }

@@ -20,17 +20,17 @@ pub(super) enum SubscriptionCommand {
         connection: ConnectionArgs,
     },
     /// Show a subscription, without its secret
-    Show(OneArgs),
+    Show(SubscriptionRefArgs),
     /// Send events to a URL from now on, and print the secret that signs them
     Create(CreateArgs),
     /// Delete a subscription and its open deliveries
-    Delete(OneArgs),
+    Delete(SubscriptionRefArgs),
     /// Send a test event, whatever the types of the subscription are
-    Test(OneArgs),
+    Test(SubscriptionRefArgs),
     /// List the deliveries of the last 30 days, newest first
     Deliveries {
         #[command(flatten)]
-        one: OneArgs,
+        target: SubscriptionRefArgs,
         /// Only these
         #[arg(long, value_enum)]
         state: Option<DeliveryState>,
@@ -42,7 +42,7 @@ pub(super) enum SubscriptionCommand {
     /// Send one delivery again, whatever became of it, or all dead ones, and enable the subscription
     Retry {
         #[command(flatten)]
-        one: OneArgs,
+        target: SubscriptionRefArgs,
         /// Id of the delivery, or its first digits. Default: all that are dead
         delivery: Option<String>,
     },
@@ -73,13 +73,13 @@ pub(super) enum DeliveryState {
 #[derive(Debug, Args)]
 pub(super) struct DeliveryArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: SubscriptionRefArgs,
     /// Id of the delivery, or its first digits
     delivery: String,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct SubscriptionRefArgs {
     /// Id of the subscription, or its first digits
     id: String,
     #[command(flatten)]
@@ -151,9 +151,9 @@ pub(super) fn run(
             let client = connection.open(environment)?;
             output.list(&client.get(PATH, &[])?, SUBSCRIPTIONS)
         }
-        SubscriptionCommand::Show(one) => {
-            let client = one.connection.open(environment)?;
-            output.record(&client.get(&one.path(&client)?, &[])?, SUBSCRIPTION)
+        SubscriptionCommand::Show(target) => {
+            let client = target.connection.open(environment)?;
+            output.record(&client.get(&target.path(&client)?, &[])?, SUBSCRIPTION)
         }
         SubscriptionCommand::Create(args) => {
             let mut body = json!({ "url": args.url, "types": args.types });
@@ -165,33 +165,39 @@ pub(super) fn run(
             output.hint("the secret is not shown again");
             Ok(())
         }
-        SubscriptionCommand::Delete(one) => {
-            let client = one.connection.open(environment)?;
-            let id = one.found(&client)?;
+        SubscriptionCommand::Delete(target) => {
+            let client = target.connection.open(environment)?;
+            let id = target.resolve_id(&client)?;
             client.delete(&format!("{PATH}/{id}"), &[])?;
             output.record(&json!({ "deleted": id }), &[("deleted", "/deleted")])
         }
         SubscriptionCommand::Listen(args) => listen::run(&args, output),
-        SubscriptionCommand::Test(one) => {
-            let client = one.connection.open(environment)?;
-            let sent = client.post(&format!("{}/test", one.path(&client)?), &json!({}))?;
+        SubscriptionCommand::Test(target) => {
+            let client = target.connection.open(environment)?;
+            let sent = client.post(&format!("{}/test", target.path(&client)?), &json!({}))?;
             output.record(&sent, &[("delivery", "/id")])
         }
-        SubscriptionCommand::Deliveries { one, state, page } => {
+        SubscriptionCommand::Deliveries {
+            target,
+            state,
+            page,
+        } => {
             let state =
                 state.and_then(|state| Some(state.to_possible_value()?.get_name().to_owned()));
             let query: Vec<_> = [("state", state)].into_iter().chain(page.query()).collect();
-            let client = one.connection.open(environment)?;
-            let path = format!("{}/deliveries", one.path(&client)?);
+            let client = target.connection.open(environment)?;
+            let path = format!("{}/deliveries", target.path(&client)?);
             output.list(&client.get(&path, &query)?, DELIVERIES)
         }
         SubscriptionCommand::Attempts(args) => {
-            let client = args.one.connection.open(environment)?;
-            let (list, id) = args.found(&client)?;
+            let client = args.target.connection.open(environment)?;
+            let (list, id) = args.resolve(&client)?;
             let path = format!("{list}/{id}/attempts");
             output.list(&client.get(&path, &[])?, ATTEMPTS)
         }
-        SubscriptionCommand::Retry { one, delivery } => retry(one, delivery, output, environment),
+        SubscriptionCommand::Retry { target, delivery } => {
+            retry(target, delivery, output, environment)
+        }
         SubscriptionCommand::Discard { args, reason } => {
             let body = json!({ "reason": reason });
             args.change(("discard", &body), "discarded", output, environment)
@@ -201,35 +207,35 @@ pub(super) fn run(
 
 /// Sends one delivery again, or all that are dead.
 fn retry(
-    one: OneArgs,
+    target: SubscriptionRefArgs,
     delivery: Option<String>,
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
     if let Some(delivery) = delivery {
-        let args = DeliveryArgs { one, delivery };
+        let args = DeliveryArgs { target, delivery };
         return args.change(("retry", &json!({})), "retried", output, environment);
     }
-    let client = one.connection.open(environment)?;
-    let path = format!("{}/deliveries/retry", one.path(&client)?);
+    let client = target.connection.open(environment)?;
+    let path = format!("{}/deliveries/retry", target.path(&client)?);
     output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
 }
 
-impl OneArgs {
-    /// The id.
-    fn found(&self, client: &Client) -> Result<String> {
+impl SubscriptionRefArgs {
+    /// The id, also if only its first digits were given.
+    fn resolve_id(&self, client: &Client) -> Result<String> {
         pick::listed(client, &self.id, "subscription", PATH)
     }
 
     fn path(&self, client: &Client) -> Result<String> {
-        Ok(format!("{PATH}/{}", self.found(client)?))
+        Ok(format!("{PATH}/{}", self.resolve_id(client)?))
     }
 }
 
 impl DeliveryArgs {
     /// The path of the deliveries, and the id of this one.
-    fn found(&self, client: &Client) -> Result<(String, String)> {
-        let list = format!("{}/deliveries", self.one.path(client)?);
+    fn resolve(&self, client: &Client) -> Result<(String, String)> {
+        let list = format!("{}/deliveries", self.target.path(client)?);
         let id = pick::listed(client, &self.delivery, "delivery", &list)?;
         Ok((list, id))
     }
@@ -242,8 +248,8 @@ impl DeliveryArgs {
         output: Output,
         environment: &Environment,
     ) -> Result<()> {
-        let client = self.one.connection.open(environment)?;
-        let (list, id) = self.found(&client)?;
+        let client = self.target.connection.open(environment)?;
+        let (list, id) = self.resolve(&client)?;
         client.post(&format!("{list}/{id}/{what}"), body)?;
         output.record(&json!({ "delivery": id }), &[(done, "/delivery")])
     }

@@ -28,7 +28,7 @@ pub(super) enum TaskCommand {
         connection: ConnectionArgs,
     },
     /// Claim a task: from now on only you decide it
-    Claim(OneArgs),
+    Claim(TaskRefArgs),
     /// Show your draft of a comment on the decision of a task, or keep another one; nobody else sees it
     Draft {
         /// Id of the task, or its first digits
@@ -40,11 +40,11 @@ pub(super) enum TaskCommand {
         connection: ConnectionArgs,
     },
     /// Release a task: its candidates may claim it again
-    Release(OneArgs),
+    Release(TaskRefArgs),
     /// Decide a task that you own, or that you may claim
     Decide {
         #[command(flatten)]
-        one: OneArgs,
+        target: TaskRefArgs,
         /// One of the outcomes that its state takes, such as APPROVE
         outcome: String,
         /// Why
@@ -55,15 +55,15 @@ pub(super) enum TaskCommand {
         input: String,
     },
     /// Delegate a task: the other person decides it on your behalf
-    Delegate(HandArgs),
+    Delegate(AssignArgs),
     /// Resolve a delegated task: it goes back to the person who delegated it
-    Resolve(OneArgs),
+    Resolve(TaskRefArgs),
     /// Give an open task to another owner, as an operator
-    Reassign(HandArgs),
+    Reassign(AssignArgs),
     /// Open a task for its candidates again, as an operator
     Reset {
         #[command(flatten)]
-        one: OneArgs,
+        target: TaskRefArgs,
         /// Why
         #[arg(long)]
         reason: String,
@@ -71,7 +71,7 @@ pub(super) enum TaskCommand {
     /// Suspend a task that you own: nobody may decide it, and its deadlines do not count
     Suspend {
         #[command(flatten)]
-        one: OneArgs,
+        target: TaskRefArgs,
         /// Why
         #[arg(long)]
         reason: Option<String>,
@@ -80,7 +80,7 @@ pub(super) enum TaskCommand {
         until: Option<String>,
     },
     /// Resume a suspended task
-    Resume(OneArgs),
+    Resume(TaskRefArgs),
     /// Do the same with many tasks: none of them fails because of another. Fails at the end if one is refused
     Bulk(bulk::BulkArgs),
 }
@@ -187,7 +187,7 @@ impl FilterArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneArgs {
+pub(super) struct TaskRefArgs {
     /// Its id, or the first digits of its id
     id: String,
     #[command(flatten)]
@@ -197,9 +197,9 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct HandArgs {
+pub(super) struct AssignArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: TaskRefArgs,
     /// Id of the new owner
     #[arg(long, value_name = "PERSON")]
     to: String,
@@ -266,17 +266,17 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
         TaskCommand::Bulk(args) => bulk::run(&args, output, environment),
         TaskCommand::Show { id, connection } => {
             let client = connection.open(environment)?;
-            let shown = client.get(&pick::task(&client, &id)?, &[])?;
-            output.record(&shown, TASK)?;
-            show_outcomes(&shown, output)
+            let task = client.get(&pick::task(&client, &id)?, &[])?;
+            output.record(&task, TASK)?;
+            show_outcomes(&task, output)
         }
-        TaskCommand::Claim(one) => {
-            one.tell("claim", &json!({}), output, environment)?;
-            if !one.change.is_dry_run() && !output.quiet {
-                let outcomes = one.outcomes(environment).unwrap_or_default();
+        TaskCommand::Claim(target) => {
+            target.send("claim", &json!({}), output, environment)?;
+            if !target.change.is_dry_run() && !output.quiet {
+                let outcomes = target.outcomes(environment).unwrap_or_default();
                 output.hint(&format!(
                     "next: wrkflw task decide {} OUTCOME{outcomes}",
-                    one.id
+                    target.id
                 ));
             }
             Ok(())
@@ -294,9 +294,9 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
             };
             output.record(&draft, DRAFT)
         }
-        TaskCommand::Release(one) => one.tell("release", &json!({}), output, environment),
+        TaskCommand::Release(target) => target.send("release", &json!({}), output, environment),
         TaskCommand::Decide {
-            one,
+            target,
             outcome,
             comment,
             input,
@@ -306,40 +306,45 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
                 ("comment", Json::of(&comment)),
                 ("input", argument::json("--input", &input)?),
             ]);
-            one.tell("decide", &body, output, environment)
+            target.send("decide", &body, output, environment)
         }
-        TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
-        TaskCommand::Resolve(one) => one.tell("resolve", &json!({}), output, environment),
-        TaskCommand::Reassign(args) => args.hand("reassign", output, environment),
-        TaskCommand::Reset { one, reason } => {
+        TaskCommand::Delegate(args) => args.assign("delegate", output, environment),
+        TaskCommand::Resolve(target) => target.send("resolve", &json!({}), output, environment),
+        TaskCommand::Reassign(args) => args.assign("reassign", output, environment),
+        TaskCommand::Reset { target, reason } => {
             let body = json!({ "reason": reason });
-            one.tell("reset", &body, output, environment)
+            target.send("reset", &body, output, environment)
         }
-        TaskCommand::Suspend { one, reason, until } => {
+        TaskCommand::Suspend {
+            target,
+            reason,
+            until,
+        } => {
             let body = json!({ "reason": reason, "until": until });
-            one.tell("suspend", &body, output, environment)
+            target.send("suspend", &body, output, environment)
         }
-        TaskCommand::Resume(one) => one.tell("resume", &json!({}), output, environment),
+        TaskCommand::Resume(target) => target.send("resume", &json!({}), output, environment),
     }
 }
 
-impl HandArgs {
-    fn hand(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
+impl AssignArgs {
+    fn assign(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
         let body = json!({ "to": self.to, "reason": self.reason });
-        self.one.tell(verb, &body, output, environment)
+        self.target.send(verb, &body, output, environment)
     }
 }
 
-impl OneArgs {
+impl TaskRefArgs {
     /// The outcomes of the task. The command is done, so a failure to read them is not a failure of the command.
     fn outcomes(&self, environment: &Environment) -> Result<String> {
-        let client = self.connection.open(&environment.in_silence())?;
-        let shown = client.get(&pick::task(&client, &self.id)?, &[])?;
-        let outcomes = in_words(&shown, "/outcomes");
+        let client = self.connection.open(&environment.without_hints())?;
+        let task = client.get(&pick::task(&client, &self.id)?, &[])?;
+        let outcomes = in_words(&task, "/outcomes");
         Ok(format!(", which is one of {outcomes}"))
     }
 
-    fn tell(
+    /// Sends the command, and shows the answer.
+    fn send(
         &self,
         verb: &str,
         body: &impl Serialize,
@@ -363,8 +368,8 @@ impl OneArgs {
 }
 
 /// The outcomes of a task, each with the fields that its input must have.
-fn show_outcomes(shown: &Value, output: Output) -> Result<()> {
-    let outcomes = &shown["outcomes"];
+fn show_outcomes(task: &Value, output: Output) -> Result<()> {
+    let outcomes = &task["outcomes"];
     if output.format == Format::Json || outcomes.as_array().is_none_or(Vec::is_empty) {
         return Ok(());
     }

@@ -41,7 +41,7 @@ pub(super) struct TokenArgs {
 
 pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -> Result<()> {
     let lifetime = Duration::from_secs(u64::from(args.hours) * 60 * 60);
-    let made = if args.auth.jwt_secret.is_some() && args.choice.dev.is_none() {
+    let token = if args.auth.jwt_secret.is_some() && args.choice.dev.is_none() {
         let settings = args.auth.settings();
         let tenant = args
             .tenant
@@ -63,5 +63,5 @@ pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -
             lifetime,
         )?
     };
-    output.text("token", &made)
+    output.text("token", &token)
 }

@@ -322,11 +322,11 @@ fn content(name: &str, path: &Path, read: Reader<'_>) -> Result<String, Settings
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> SettingsError {
-    let meant = nearest(name, known).map_or_else(
+    let suggestion = nearest(name, known).map_or_else(
         || "`wrkflw config template` lists all".into(),
         |near| format!("did you mean {near}?"),
     );
-    SettingsError(format!("{what} {name}, which is no setting: {meant}"))
+    SettingsError(format!("{what} {name}, which is no setting: {suggestion}"))
 }
 
 fn with_defaults(command: Command, values: &Values) -> Command {

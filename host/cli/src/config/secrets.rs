@@ -59,7 +59,7 @@ pub(super) fn token(text: &str) -> Result<(String, String), String> {
 }
 
 fn key(setting: &str, text: &str) -> Result<(String, Vec<u8>), String> {
-    let (name, hex) = named(setting, text)?;
+    let (name, hex) = split_key(setting, text)?;
     let bytes = unhex(hex)
         .ok_or_else(|| format!("{setting}: the key {name} is not written in hex digits"))?;
     match bytes.len() {
@@ -72,7 +72,7 @@ fn key(setting: &str, text: &str) -> Result<(String, Vec<u8>), String> {
 }
 
 /// Splits a key into its name and its digits. The name is stored with each seal, so it must be in normal form.
-fn named<'a>(setting: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
+fn split_key<'a>(setting: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
     let parts = text.trim().split_once(':');
     let (name, hex) = parts.ok_or_else(|| format!("{setting}: write each key as name:hex"))?;
     check_id(name, KEY_NAME_CHARS_MAX)
@@ -97,16 +97,16 @@ pub(crate) const PUBLIC_PREFIX: &str = "public:";
 
 /// Parses a key of checkpoints and its name.
 pub(super) fn checkpoint_key(text: &str) -> Result<CheckpointKey, String> {
-    let (name, rest) = named("checkpoint_keys", text)?;
+    let (name, rest) = split_key("checkpoint_keys", text)?;
     let public = rest.strip_prefix(PUBLIC_PREFIX);
     let bytes = unhex(public.unwrap_or(rest)).and_then(|bytes| bytes.try_into().ok());
     let key =
         bytes.ok_or_else(|| format!("checkpoint_keys: the key {name} is not 64 hex digits"))?;
-    let of = match public {
+    let variant = match public {
         Some(_) => CheckpointKey::Public,
         None => CheckpointKey::Secret,
     };
-    Ok(of(name.to_owned(), key))
+    Ok(variant(name.to_owned(), key))
 }
 
 /// Parses a property of librdkafka.

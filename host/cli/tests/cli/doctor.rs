@@ -165,7 +165,7 @@ fn without_settings_and_servers_nothing_fails() {
             (
                 "dev",
                 "warn",
-                "no `wrkflw dev` runs here",
+                "no `wrkflw dev` runs on this machine",
                 "run `wrkflw dev`",
             ),
             (
@@ -180,7 +180,9 @@ fn without_settings_and_servers_nothing_fails() {
     let table = place.run("doctor");
     assert_eq!(table.code, 0, "{}{}", table.stdout, table.stderr);
     assert!(
-        table.stdout.contains("no `wrkflw dev` runs here"),
+        table
+            .stdout
+            .contains("no `wrkflw dev` runs on this machine"),
         "{}",
         table.stdout
     );
@@ -285,7 +287,7 @@ fn an_outdated_database_and_a_different_clock_are_reported() {
         &[(
             "dev",
             "warn",
-            "no `wrkflw dev` runs here",
+            "no `wrkflw dev` runs on this machine",
             "run `wrkflw dev`",
         )],
     );
@@ -318,6 +320,6 @@ fn a_server_does_not_answer() {
     let next = "run `wrkflw dev`";
     expect(
         &found,
-        &[("dev", "warn", "no `wrkflw dev` runs here", next)],
+        &[("dev", "warn", "no `wrkflw dev` runs on this machine", next)],
     );
 }

@@ -1,14 +1,10 @@
 //! What operators do about a harmful flow: find failures, stop the version, and cancel its instances.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::program::{Running, TestFolder, pause};
-
-/// How long an operation on a few instances may take on a busy machine.
-const TIMEOUT: Duration = Duration::from_mins(1);
+use crate::program::{Running, TestFolder, until};
 
 /// A host with a few instances of document approval, and their ids.
 fn office(place: &TestFolder, count: usize) -> (Running, Vec<Value>) {
@@ -40,15 +36,14 @@ fn text(value: &Value) -> &str {
 /// The operation once it has ended.
 fn until_over(place: &TestFolder, operation: &Value) -> Value {
     let show = format!("operation show {} --as admin", text(&operation["id"]));
-    let begun = Instant::now();
-    loop {
+    until("the operation is over", || {
         let shown = place.data(&show);
-        if shown["status"] != "RUNNING" {
-            return shown;
+        if shown["status"] == "RUNNING" {
+            Err(shown)
+        } else {
+            Ok(shown)
         }
-        assert!(begun.elapsed() < TIMEOUT, "in time: {shown}");
-        pause();
-    }
+    })
 }
 
 /// For each instance, inserts a job that has failed three times.
@@ -248,16 +243,15 @@ fn a_version_with_unknown_names_is_activated_by_force() {
 
 /// Waits until a command prints these words. Hosts write their counts every ten seconds.
 fn until_printed(place: &TestFolder, line: &str, words: &str) -> String {
-    let begun = Instant::now();
-    loop {
+    until(&format!("{line} prints {words}"), || {
         let printed = place.run(line);
         assert_eq!(printed.code, 0, "{}", printed.stderr);
         if printed.stdout.contains(words) {
-            return printed.stdout;
+            Ok(printed.stdout)
+        } else {
+            Err(printed.stdout)
         }
-        assert!(begun.elapsed() < TIMEOUT, "no {words}: {}", printed.stdout);
-        pause();
-    }
+    })
 }
 
 #[test]

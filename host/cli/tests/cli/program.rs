@@ -1,5 +1,6 @@
 //! Runs the program in a separate folder, without the developer's settings.
 
+use std::fmt::Debug;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,8 +13,11 @@ use sqlx::Connection as _;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::Digest;
 
-/// The time limit for a host to create the items of a list on a busy machine. A checkpoint takes some seconds.
-const LISTED_MAX: Duration = Duration::from_mins(1);
+/// The time between two looks at what a test waits for. A look may run the program. Without a pause, it would take the processor from
+/// concurrent tests.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longer than anything takes on a busy machine, for example to build and publish a change of a flow.
+pub(crate) const LOOK_MAX: Duration = Duration::from_mins(4);
 
 /// A folder that is removed after the test.
 pub(crate) struct TestFolder {
@@ -31,9 +35,19 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// Waits before a command is run again. Without a pause it would take the processor from concurrent tests.
-pub(crate) fn pause() {
-    std::thread::sleep(Duration::from_millis(100));
+/// Looks until there is what a test waits for, and returns it. After a time limit, it fails with what was there instead.
+pub(crate) fn until<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>) -> T {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(seen) => assert!(
+                begun.elapsed() < LOOK_MAX,
+                "it never came true: {what}; last seen: {seen:?}"
+            ),
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// A host in the background, stopped when it is dropped.
@@ -118,17 +132,16 @@ impl TestFolder {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{line}: {error}: {stdout}"))
     }
 
-    /// The items of a list, once the host has created the first one.
+    /// The items of a list, once the host has created the first one. A checkpoint takes some seconds.
     pub(crate) fn until_listed(&self, line: &str) -> Value {
-        let begun = Instant::now();
-        loop {
+        until(&format!("{line} has items"), || {
             let listed = self.data(line)["data"].take();
-            if listed != json!([]) {
-                return listed;
+            if listed == json!([]) {
+                Err(listed)
+            } else {
+                Ok(listed)
             }
-            assert!(begun.elapsed() < LISTED_MAX, "{line} lists nothing");
-            pause();
-        }
+        })
     }
 
     /// Starts a host, and waits until it prints its address.

@@ -3,23 +3,14 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-use crate::program::{Running, TestFolder};
+use crate::program::{Running, TestFolder, until};
 
-/// How long a host may take to begin, on a busy machine.
-const START_MAX: Duration = Duration::from_mins(2);
-
-/// The first response to a probe, however long the host takes to respond.
+/// The first response to a probe, however long the host takes to respond. It prints its address only when it is ready. This probe
+/// comes as soon as it listens, before its database is there.
 fn first_answer(port: u16) -> String {
-    let begun = Instant::now();
-    let mut stream = loop {
-        match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(stream) => break stream,
-            Err(error) => assert!(begun.elapsed() < START_MAX, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let connect = || TcpStream::connect(("127.0.0.1", port));
+    let mut stream = until("the host listens", connect);
     let probe = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(probe).expect("a probe is sent");
     let mut answer = String::new();

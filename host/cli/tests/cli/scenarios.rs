@@ -1,16 +1,15 @@
 //! Scenarios on the command line: run with a component, generated from a recorded instance, and run again after every change.
 
-use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
+use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::program::TestFolder;
-
-/// The time limit to build and publish a change on a busy machine.
-const ROUND_MAX: Duration = Duration::from_mins(4);
+use crate::program::{LOOK_MAX, TestFolder};
 
 /// A folder with the component of the sample flow.
 fn with_sample() -> TestFolder {
@@ -258,34 +257,25 @@ pub(crate) fn of_a_changed_flow(place: &TestFolder, flow: &str) {
 
 /// In the same folder: saved changes are published, unless a step fails.
 pub(crate) fn watched(place: &TestFolder, flow: &str) {
-    let log = place.folder.join("watch.log");
     let mut command = place.command("plugin watch");
-    let file = fs::File::create(&log).expect("our own folder");
-    let spawned = command
-        .current_dir(place.folder.join(flow))
-        .stdout(Stdio::null())
-        .stderr(file)
-        .spawn();
-    let watch = Watch {
-        child: spawned.expect("the program starts"),
-        log,
-    };
-    let mut at = watch.until("waiting for changes", 0);
+    command.current_dir(place.folder.join(flow));
+    let watch = Watch::start(command);
+    watch.until("waiting for changes");
     change(place, flow, "\"Review\"", "\"Second look\"");
-    at = watch.until("FAILED  scenarios", at);
-    at = watch.until("waiting for changes", at);
+    watch.until("FAILED  scenarios");
+    watch.until("waiting for changes");
     change(place, flow, "\"Second look\"", "\"Review\"");
     // Published again, or already active.
-    at = watch.until("activ", at);
-    at = watch.until("waiting for changes", at);
+    watch.until("activ");
+    watch.until("waiting for changes");
     change(
         place,
         flow,
         ".terminal(State::Withdrawn, \"WITHDRAWN\")",
         ".terminal(State::Withdrawn, \"TAKEN_BACK\")",
     );
-    at = watch.until("published and activated", at);
-    watch.until("waiting for changes", at);
+    watch.until("published and activated");
+    watch.until("waiting for changes");
     let shown = place.data(&format!("definition show {flow}"));
     assert!(shown.to_string().contains("TAKEN_BACK"), "{shown}");
 }
@@ -301,20 +291,37 @@ pub(crate) fn change(place: &TestFolder, flow: &str, from: &str, to: &str) {
 /// A `plugin watch` in the background.
 struct Watch {
     child: Child,
-    log: PathBuf,
+    /// The lines that it prints.
+    lines: Receiver<String>,
 }
 
 impl Watch {
-    /// Waits for these words after a position in the output. Returns the position after them.
-    fn until(&self, words: &str, after: usize) -> usize {
-        let began = Instant::now();
+    fn start(mut command: Command) -> Watch {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let printed = BufReader::new(child.stderr.take().expect("a pipe"));
+        let (sender, lines) = mpsc::channel();
+        // It ends with the output, or with the receiver.
+        thread::spawn(move || {
+            let mut lines = printed.lines().map_while(Result::ok);
+            lines.all(|line| sender.send(line).is_ok())
+        });
+        Watch { child, lines }
+    }
+
+    /// Waits for a line with these words. Each line is taken once.
+    fn until(&self, words: &str) {
+        let (begun, mut said) = (Instant::now(), String::new());
         loop {
-            let said = fs::read_to_string(&self.log).expect("its log");
-            if let Some(at) = said[after..].find(words) {
-                return after + at + words.len();
+            let left = LOOK_MAX.saturating_sub(begun.elapsed());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                panic!("{words} never comes: {said}");
+            };
+            if line.contains(words) {
+                return;
             }
-            assert!(began.elapsed() < ROUND_MAX, "{words} never comes: {said}");
-            std::thread::sleep(Duration::from_millis(50));
+            said += &line;
+            said.push('\n');
         }
     }
 }

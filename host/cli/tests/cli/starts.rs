@@ -2,12 +2,11 @@
 
 use std::net::TcpListener;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::program::{Running, TestFolder, pause};
+use crate::program::{Running, TestFolder, until};
 
 #[test]
 fn commands_read_the_database_of_the_named_server() {
@@ -102,19 +101,14 @@ fn a_signal_ends_a_start_whose_database_does_not_respond() {
     let mut command = place.command(&line);
     let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.expect("the program starts");
-    let begun = Instant::now();
-    let _connection = loop {
-        match silent.accept() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let ended = child.try_wait().expect("our own child");
-                assert_eq!(ended, None, "it ended before it connected to its database");
-                let in_time = begun.elapsed() < Duration::from_secs(30);
-                assert!(in_time, "it does not connect to its database");
-                pause();
-            }
-            accepted => break accepted.expect("a connection"),
+    let _connection = until("it connects to its database", || match silent.accept() {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let ended = child.try_wait().expect("our own child");
+            assert_eq!(ended, None, "it ended before it connected to its database");
+            Err(error)
         }
-    };
+        accepted => Ok(accepted.expect("a connection")),
+    });
     Running::interrupt(&mut child);
     let said = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
     assert!(said.contains("stopped before it was ready"), "{said}");

@@ -16,7 +16,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::Console;
 use crate::api::{Trouble, with_query};
 use crate::data::beginning;
 use crate::language::Words;
@@ -24,7 +23,7 @@ use crate::list::{Cell, Link, PageInfo, Table};
 use crate::moment::Moment;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
-use crate::zone;
+use crate::{Console, zone};
 
 /// The address of the entries.
 const ROOT: &str = "/console/audit";

@@ -21,7 +21,7 @@ use crate::language::Words;
 use crate::list::{Cell, Link, ListQuery, Listing, Paged, Table};
 use crate::moment::Moment;
 use crate::names::Names;
-use crate::session::{Answer, Visitor};
+use crate::session::{Answer, Halt, Visitor};
 use crate::shell::page;
 
 /// The page of all definitions.
@@ -33,7 +33,7 @@ const DIGEST_CHARS_SHOWN: usize = 12;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
-        .route(LIST, get(all))
+        .route(LIST, get(list))
         .route(
             "/console/upload",
             get(upload::show)
@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Router<Console> {
             "/console/definitions/{key}/{version}/migrate",
             get(migrate::show).post(migrate::act),
         )
-        .route("/console/definitions/{key}", get(one))
+        .route("/console/definitions/{key}", get(show))
         .route(
             "/console/definitions/{key}/{version}",
             get(version::show).post(actions::act),
@@ -138,7 +138,7 @@ struct Overview {
     more: bool,
 }
 
-async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::session::Halt> {
+async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, Halt> {
     visitor
         .get(&format!("/v1/definitions/{}", segment(key)))
         .await
@@ -158,7 +158,7 @@ struct Search {
     after: String,
 }
 
-async fn all(Query(Search { q, after }): Query<Search>, visitor: Visitor) -> Answer {
+async fn list(Query(Search { q, after }): Query<Search>, visitor: Visitor) -> Answer {
     let (w, q) = (visitor.w, q.trim());
     let parameters = [
         ("q", q),
@@ -216,7 +216,7 @@ async fn all(Query(Search { q, after }): Query<Search>, visitor: Visitor) -> Ans
     Ok(page(StatusCode::OK, &listing))
 }
 
-async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
+async fn show(Path(key): Path<String>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let found = overview(&visitor, &key).await?;
     let names = authors(&visitor, &found.versions).await;

@@ -18,7 +18,7 @@ use wrkflw_server::http::auth::Claims;
 use super::instance::act::{self, Acted};
 use super::instance::banner::Banner;
 use super::instance::timeline::Timeline;
-use super::instance::{self, InstancePageQuery, Read};
+use super::instance::{self, InstancePageQuery, LoadedInstance};
 use super::{live, trouble};
 use crate::Console;
 use crate::api::Trouble;
@@ -102,7 +102,7 @@ async fn admitted(console: &Console, headers: &HeaderMap) -> Result<Embedded, Re
     };
     let token = headers.get(header::AUTHORIZATION);
     let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let found = token.and_then(|token| console.app.engine.embedding(token));
+    let found = token.and_then(|token| console.app.engine.embeddings().verify(token));
     let embedding = found.ok_or_else(|| {
         // The page reads it, gets a new token, and tries again.
         readable(refused(StatusCode::UNAUTHORIZED, "embed-token"), origin)
@@ -150,8 +150,8 @@ async fn follow(State(console): State<Console>, headers: HeaderMap) -> Response 
         Ok(embedded) => {
             // The stream of the API ends with the token.
             let instance = Some(embedded.embedding.instance);
-            let told = live::follow(&embedded.visitor, instance, std::future::pending()).await;
-            embedded.readable(told)
+            let stream = live::follow(&embedded.visitor, instance, std::future::pending()).await;
+            embedded.readable(stream)
         }
         Err(refused) => refused,
     }
@@ -168,43 +168,43 @@ impl Embedded {
     }
 
     async fn answer(&self, fields: &Fields) -> Answer {
-        let mut query = act::named(fields);
+        let mut query = act::query_of(fields);
         query.queue.clear();
-        let read = self.read().await?;
+        let loaded = self.load().await?;
         if query.action.is_empty() {
-            return self.render(read, None, None, StatusCode::OK).await;
+            return self.render(loaded, None, None, StatusCode::OK).await;
         }
         self.check(&query).await?;
         if fields.get("step").is_empty() {
-            let form = act::asked(&self.visitor, &read, &query).await?;
-            return self.render(read, form, None, StatusCode::OK).await;
+            let form = act::chosen_form(&self.visitor, &loaded, &query).await?;
+            return self.render(loaded, form, None, StatusCode::OK).await;
         }
-        match act::run(&self.visitor, read, &query, fields).await? {
+        match act::run(&self.visitor, loaded, &query, fields).await? {
             Acted::Done(action) => {
                 let decided = Some(Decided::of(&action));
-                let read = self.read().await?;
-                self.render(read, None, decided, StatusCode::OK).await
+                let loaded = self.load().await?;
+                self.render(loaded, None, decided, StatusCode::OK).await
             }
             Acted::Shown {
-                mut read,
+                mut loaded,
                 form,
                 status,
             } => {
-                self.confine(&mut read);
-                self.render(*read, Some(*form), None, status).await
+                self.confine(&mut loaded);
+                self.render(*loaded, Some(*form), None, status).await
             }
         }
     }
 
-    async fn read(&self) -> Result<Read, Halt> {
-        let mut read = instance::read(&self.visitor, self.id(), "").await?;
-        self.confine(&mut read);
-        Ok(read)
+    async fn load(&self) -> Result<LoadedInstance, Halt> {
+        let mut loaded = instance::load(&self.visitor, self.id(), "").await?;
+        self.confine(&mut loaded);
+        Ok(loaded)
     }
 
     /// Keeps only the decisions, and refuses them if the page may only show the instance.
-    fn confine(&self, read: &mut Read) {
-        let actions = &mut read.actions.actions;
+    fn confine(&self, loaded: &mut LoadedInstance) {
+        let actions = &mut loaded.actions.actions;
         actions.retain(|action| action.action == "decide");
         if self.embedding.scope == EmbeddingScope::Decide {
             return;
@@ -248,17 +248,17 @@ impl Embedded {
 
     async fn render(
         &self,
-        read: Read,
+        loaded: LoadedInstance,
         form: Option<Form>,
         decided: Option<Decided>,
         status: StatusCode,
     ) -> Answer {
         let visitor = &self.visitor;
         let history = self.history().await?;
-        let banner = Banner::of(&read, visitor);
+        let banner = Banner::of(&loaded, visitor);
         let parts = Parts {
             shell: Shell::bare(visitor, banner.title.clone()),
-            timeline: Timeline::of(history, &read.instance, visitor).await,
+            timeline: Timeline::of(history, &loaded.instance, visitor).await,
             // A button that keeps a draft needs a page to return to. The preview keeps the draft, too.
             form: form.map(|form| Form {
                 draft: None,

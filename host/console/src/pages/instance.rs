@@ -107,14 +107,14 @@ struct Page {
 }
 
 /// The instance as it is now, with the visitor's actions.
-pub(super) struct Read {
+pub(super) struct LoadedInstance {
     pub(super) instance: Instance,
     pub(super) actions: Actions,
     /// The query of the inbox whose tasks the visitor takes one after the other; empty if there is none.
     queue: String,
 }
 
-pub(super) async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
+pub(super) async fn load(visitor: &Visitor, id: Uuid, queue: &str) -> Result<LoadedInstance, Halt> {
     let instance = format!("/v1/instances/{id}");
     let actions = format!("/v1/instances/{id}/actions");
     let (instance, actions) = tokio::join!(
@@ -122,7 +122,7 @@ pub(super) async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Rea
         visitor.api.get::<Actions>(&actions)
     );
     let halt = |trouble: Trouble| visitor.halt(&trouble);
-    Ok(Read {
+    Ok(LoadedInstance {
         instance: instance.map_err(halt)?,
         actions: actions.map_err(halt)?,
         queue: queue.to_owned(),
@@ -134,20 +134,20 @@ async fn show(
     Query(query): Query<InstancePageQuery>,
     visitor: Visitor,
 ) -> Answer {
-    let read = read(&visitor, id, &query.queue).await?;
-    let form = act::asked(&visitor, &read, &query).await?;
-    render(&visitor, read, &query, form, StatusCode::OK).await
+    let loaded = load(&visitor, id, &query.queue).await?;
+    let form = act::chosen_form(&visitor, &loaded, &query).await?;
+    render(&visitor, loaded, &query, form, StatusCode::OK).await
 }
 
 /// The page, with a form if an action is chosen.
 async fn render(
     visitor: &Visitor,
-    read: Read,
+    loaded: LoadedInstance,
     query: &InstancePageQuery,
     form: Option<Form>,
     status: StatusCode,
 ) -> Answer {
-    let (w, id) = (visitor.w, read.instance.id);
+    let (w, id) = (visitor.w, loaded.instance.id);
     let tab = TABS.into_iter().find(|tab| *tab == query.tab);
     let tab = tab.unwrap_or(TABS[0]);
     let mut undo = Vec::new();
@@ -155,28 +155,28 @@ async fn render(
         let history = format!("/v1/instances/{id}/history");
         let history: History = visitor.get(&history).await?;
         if query.done == "task-decide" {
-            undo = undo::of(visitor, &read, &history).await;
+            undo = undo::of(visitor, &loaded, &history).await;
         }
-        Some(Timeline::of(history, &read.instance, visitor).await)
+        Some(Timeline::of(history, &loaded.instance, visitor).await)
     } else {
         None
     };
     let data = if tab == "data" {
-        pretty(&read.instance.data)
+        pretty(&loaded.instance.data)
     } else {
         String::new()
     };
     let drawing = match tab {
-        "diagram" => Some(diagram::of(visitor, &read.instance, query).await?),
+        "diagram" => Some(diagram::of(visitor, &loaded.instance, query).await?),
         _ => None,
     };
     let changes = match tab {
-        "data" => Some(changes::of(visitor, &read.instance, query).await),
+        "data" => Some(changes::of(visitor, &loaded.instance, query).await),
         _ => None,
     };
     let record = match tab {
-        "events" => Some(Record::events(visitor, &read.instance, query).await),
-        "audit" => Some(Record::audit(visitor, &read.instance, query).await),
+        "events" => Some(Record::events(visitor, &loaded.instance, query).await),
+        "audit" => Some(Record::audit(visitor, &loaded.instance, query).await),
         _ => None,
     };
     let verification = match (tab, query.verify.as_str()) {
@@ -184,7 +184,7 @@ async fn render(
         _ => None,
     };
     let related = match tab {
-        "related" => related(visitor, &read.instance).await,
+        "related" => related(visitor, &loaded.instance).await,
         _ => Related::default(),
     };
     let tabs = TABS.into_iter().map(|name| Tab {
@@ -192,14 +192,14 @@ async fn render(
         name: w.t(&format!("tab-{name}")).into_owned(),
         is_current: name == tab,
     });
-    let banner = Banner::of(&read, visitor);
+    let banner = Banner::of(&loaded, visitor);
     let template = Page {
         queue: Queue::of(visitor, &query.queue, id).await,
         again: queue::address(id, &query.queue, &[("tab", tab)]),
         verify: queue::address(id, &query.queue, &[("tab", "audit"), ("verify", "true")]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
-        done: done(query, w),
+        done: done_message(query, w),
         undo,
         tabs: tabs.collect(),
         tab,
@@ -216,13 +216,13 @@ async fn render(
 }
 
 /// The message about the action that was just done.
-fn done(query: &InstancePageQuery, w: Words) -> Option<String> {
-    let done = match query.done.as_str() {
+fn done_message(query: &InstancePageQuery, w: Words) -> Option<String> {
+    let message = match query.done.as_str() {
         "" => None,
         "queue" => Some(w.t("queue-done")),
         done => w.known(&format!("done-{done}")),
     };
-    done.map(std::borrow::Cow::into_owned)
+    message.map(std::borrow::Cow::into_owned)
 }
 
 /// The drawing of the API, as a file.

@@ -55,19 +55,21 @@ pub(super) async fn follow(
         return response.status().into_response();
     }
     let events = response.into_body().into_data_stream();
-    let told = events
-        .map(|chunk| Ok::<_, Infallible>(chunk.map_or_else(|_| comment(), |chunk| told(&chunk))));
-    let told = told.take_until(Box::pin(end));
+    let messages = events.map(|chunk| {
+        let next = chunk.map_or_else(|_| comment(), |chunk| message(&chunk));
+        Ok::<_, Infallible>(next)
+    });
+    let messages = messages.take_until(Box::pin(end));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         // Proxies that know it send each part at once.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    (headers, Body::from_stream(told)).into_response()
+    (headers, Body::from_stream(messages)).into_response()
 }
 
 /// The message to the page for a part of the API's stream: that something changed, or only that the stream is alive.
-fn told(chunk: &[u8]) -> Bytes {
+fn message(chunk: &[u8]) -> Bytes {
     if chunk.windows(5).any(|part| part == b"data:") {
         Bytes::from_static(b"data: changed\n\n")
     } else {

@@ -22,7 +22,6 @@ use month::Month;
 use wrkflw_core::notification::{KINDS, Kind};
 use wrkflw_runtime::clock::Clock;
 
-use crate::Console;
 use crate::api::Trouble;
 use crate::form::Form;
 use crate::language::{self, Language};
@@ -30,7 +29,7 @@ use crate::moment::Moment;
 use crate::posted::Posted;
 use crate::session::{Answer, Visitor, set_cookie};
 use crate::shell::{Shell, page};
-use crate::zone;
+use crate::{Console, zone};
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
@@ -171,7 +170,7 @@ impl Page {
 }
 
 async fn show(Query(query): Query<MeQuery>, visitor: Visitor) -> Answer {
-    let form = absence::asked(&visitor, Days::of(&query.from, &query.until)).await;
+    let form = absence::chosen_form(&visitor, Days::of(&query.from, &query.until)).await;
     render(&visitor, &query, form, StatusCode::OK).await
 }
 

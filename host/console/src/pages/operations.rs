@@ -35,11 +35,11 @@ const NAMED_MAX: usize = 3;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route(ROOT, get(show))
-        .route("/console/operations/bulk", get(bulk::all))
-        .route("/console/operations/bulk/{id}", get(bulk::one))
+        .route("/console/operations/bulk", get(bulk::list))
+        .route("/console/operations/bulk/{id}", get(bulk::show))
         .route("/console/operations/bulk/{id}/stop", post(bulk::stop))
         .route("/console/operations/jobs", get(lists::jobs))
-        .route("/console/operations/hosts", get(hosts::all))
+        .route("/console/operations/hosts", get(hosts::list))
         .route("/console/operations/refusals", get(lists::refusals))
         .route(
             "/console/operations/instances/{which}",
@@ -48,19 +48,19 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/operations/webhooks", get(lists::webhooks))
         .route(
             "/console/operations/dead-letters",
-            get(dead_letters::many::all).post(dead_letters::many::act),
+            get(dead_letters::many::list).post(dead_letters::many::act),
         )
         .route(
             "/console/operations/dead-letters/{id}",
-            get(dead_letters::one).post(dead_letters::act),
+            get(dead_letters::show).post(dead_letters::act),
         )
         .route(
             "/console/operations/webhooks/{id}",
-            get(deliveries::many::all).post(deliveries::many::act),
+            get(deliveries::many::list).post(deliveries::many::act),
         )
         .route(
             "/console/operations/webhooks/{id}/{delivery}",
-            get(deliveries::one).post(deliveries::act),
+            get(deliveries::show).post(deliveries::act),
         )
 }
 

@@ -153,7 +153,7 @@ fn link(subject: &Subject, action: &str, of: &str, name: impl Into<String>) -> L
 
 async fn show(subject: Subject, query: PeoplePageQuery, visitor: Visitor) -> Answer {
     let form = match Action::find(&subject, &query.action, &query.of) {
-        Some(action) => action.asked(&visitor, &subject).await?,
+        Some(action) => action.chosen_form(&visitor, &subject).await?,
         None => None,
     };
     render(&visitor, &subject, &query, form, StatusCode::OK).await
@@ -176,22 +176,22 @@ async fn render(
     };
     template.form = form;
     if !query.done.is_empty() {
-        let said = visitor.w.known(&format!("people-done-{}", query.done));
-        template.done = said.map(std::borrow::Cow::into_owned);
+        let message = visitor.w.known(&format!("people-done-{}", query.done));
+        template.done = message.map(std::borrow::Cow::into_owned);
     }
     Ok(page(status, &template))
 }
 
 /// Handles a sent form: shows the effects, or makes the change if they were shown.
 async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
-    let (named, of) = (fields.get("do").to_owned(), fields.get("of").to_owned());
-    let Some(action) = Action::find(&subject, &named, &of) else {
+    let (name, of) = (fields.get("do").to_owned(), fields.get("of").to_owned());
+    let Some(action) = Action::find(&subject, &name, &of) else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
     let change = action.change(&subject, &fields);
     let mut form = action.form(&visitor, &subject, &fields).await;
     let query = PeoplePageQuery::default();
-    let answer = if form::is_confirmed(&fields, &change.seen()) {
+    let answer = if form::is_confirmed(&fields, &change.content()) {
         let done = change.make(&visitor, form::key(&fields)).await;
         if done.is_ok() {
             let to = action.after(&subject, &fields).address();
@@ -201,7 +201,7 @@ async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
         done
     } else {
         let effects = action.effects(&visitor, &subject, &change, &fields).await;
-        effects.map(|effects| form.show(effects, &change.seen()))
+        effects.map(|effects| form.show(effects, &change.content()))
     };
     let status = match answer {
         Ok(()) => StatusCode::OK,

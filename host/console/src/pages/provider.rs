@@ -25,13 +25,12 @@ use wrkflw_server::http::auth::{AuthError, TOKEN_BYTES_MAX};
 use wrkflw_server::http::problem::Problem;
 
 use super::sign_in::{self, SignInQuery};
-use crate::Console;
-use crate::api;
 use crate::language::Words;
 use crate::posted::{place, same};
 use crate::provider::{Failure, Provider, error_code};
 use crate::session::{self, cookie, next_page, set_cookie};
 use crate::shell::{Shell, page};
+use crate::{Console, api};
 
 /// The cookie of a sign-in that has begun.
 const COOKIE: &str = "__Host-wrkflw-sign-in";
@@ -50,7 +49,7 @@ pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/sign-in/provider", get(begin))
         .route("/console/sign-in/return", get(finish))
-        .route("/console/sign-out/provider", post(signed_out_there))
+        .route("/console/sign-out/provider", post(back_channel_logout))
 }
 
 /// A sign-in that has begun in this browser.
@@ -133,14 +132,14 @@ async fn begin(
             let set = set_cookie(COOKIE, &pending.cookie(), Some(SIGN_IN_SECONDS));
             ([(header::SET_COOKIE, set)], Redirect::to(&address)).into_response()
         }
-        Err(failure) => refused(&console, w, &pending.next, &said(w, &failure)),
+        Err(failure) => refused(&console, w, &pending.next, &failure_text(w, &failure)),
     }
 }
 
 /// The parameters that the provider adds to the address of its redirection.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answered {
+struct ReturnQuery {
     state: String,
     code: String,
     error: String,
@@ -150,7 +149,7 @@ struct Answered {
 /// Handles the redirection from the provider, and begins a session.
 async fn finish(
     State(console): State<Console>,
-    Query(answered): Query<Answered>,
+    Query(query): Query<ReturnQuery>,
     headers: HeaderMap,
 ) -> Response {
     let w = Words::of(&headers);
@@ -158,16 +157,16 @@ async fn finish(
         return StatusCode::NOT_FOUND.into_response();
     };
     let pending = cookie(&headers, COOKIE).and_then(|value| PendingSignIn::parse(&value));
-    let pending = pending.filter(|pending| same(&answered.state, &pending.derived("state")));
-    let Some(pending) = pending.filter(|_| provider.sent(&answered.iss)) else {
+    let pending = pending.filter(|pending| same(&query.state, &pending.derived("state")));
+    let Some(pending) = pending.filter(|_| provider.is_issuer(&query.iss)) else {
         return refused(&console, w, "", &w.t("sign-in-not-begun"));
     };
-    let mut response = match signed_in(&console, provider, &pending, &answered).await {
-        Ok((who, held)) => {
-            let (until, held) = (Timestamp::MAX, Some(&held));
-            session::begin(&console, &who, until, held, &headers, &pending.next).await
+    let mut response = match signed_in(&console, provider, &pending, &query).await {
+        Ok((who, session)) => {
+            let (until, session) = (Timestamp::MAX, Some(&session));
+            session::begin(&console, &who, until, session, &headers, &pending.next).await
         }
-        Err(why) => refused(&console, w, &pending.next, &why.said(w)),
+        Err(why) => refused(&console, w, &pending.next, &why.text(w)),
     };
     // A sign-in can be finished once, so its cookie is deleted.
     response
@@ -184,9 +183,9 @@ enum SignInFailure {
 }
 
 impl SignInFailure {
-    fn said(&self, w: Words) -> String {
+    fn text(&self, w: Words) -> String {
         match self {
-            SignInFailure::Failed(failure) => said(w, failure),
+            SignInFailure::Failed(failure) => failure_text(w, failure),
             SignInFailure::Token(error) => {
                 tracing::warn!(%error, "the ID token of a sign-in was refused");
                 match error {
@@ -200,14 +199,14 @@ impl SignInFailure {
                 }
             }
             SignInFailure::Unknown(problem) => {
-                w.with("sign-in-unknown", "detail", &api::said(w, problem))
+                w.with("sign-in-unknown", "detail", &api::problem_text(w, problem))
             }
         }
     }
 }
 
 /// The message for people about a failure of the provider.
-fn said(w: Words, failure: &Failure) -> String {
+fn failure_text(w: Words, failure: &Failure) -> String {
     match failure {
         Failure::Down(detail) => w.with("sign-in-down", "detail", detail),
         Failure::Setting(detail) => w.with("sign-in-setting", "detail", detail),
@@ -224,30 +223,30 @@ async fn signed_in(
     console: &Console,
     provider: &Provider,
     pending: &PendingSignIn,
-    answered: &Answered,
+    query: &ReturnQuery,
 ) -> Result<(Identity, ProviderSession), SignInFailure> {
-    if !answered.error.is_empty() {
-        let code = error_code(&answered.error);
+    if !query.error.is_empty() {
+        let code = error_code(&query.error);
         let code = code.unwrap_or_else(|| "unknown_error".to_owned());
         return Err(SignInFailure::Failed(Failure::Refused(code)));
     }
-    if answered.code.is_empty() || answered.code.len() > CODE_BYTES_MAX {
-        let detail = "it led back without a code".to_owned();
+    if query.code.is_empty() || query.code.len() > CODE_BYTES_MAX {
+        let detail = format!("the provider sent no code of at most {CODE_BYTES_MAX} bytes");
         return Err(SignInFailure::Failed(Failure::Setting(detail)));
     }
     let verifier = pending.derived("verifier");
-    let exchanged = provider.exchange(&answered.code, &verifier);
+    let exchanged = provider.exchange(&query.code, &verifier);
     let token = exchanged.await.map_err(SignInFailure::Failed)?;
     let (client, nonce) = (&provider.settings.client_id, pending.derived("nonce"));
     let checked = console.app.auth.id_token(&token, client, &nonce).await;
     let checked = checked.map_err(SignInFailure::Token)?;
     let who = console.app.identity(checked.claims).await;
     let who = who.map_err(|problem| SignInFailure::Unknown(Box::new(problem)))?;
-    let held = ProviderSession {
+    let session = ProviderSession {
         name: checked.session,
         id_token: token,
     };
-    Ok((who, held))
+    Ok((who, session))
 }
 
 fn refused(console: &Console, w: Words, next: &str, why: &str) -> Response {
@@ -274,7 +273,7 @@ pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> 
         .query_pairs_mut()
         .append_pair("id_token_hint", id_token)
         .append_pair("client_id", &provider.settings.client_id)
-        .append_pair("post_logout_redirect_uri", &provider.out());
+        .append_pair("post_logout_redirect_uri", &provider.signed_out_url());
     let template = SignedOut {
         shell: Shell::plain(w, w.t("sign-out").into_owned()),
         address: address.into(),
@@ -284,7 +283,7 @@ pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> 
 }
 
 /// Handles the provider's message that somebody signed out there (back-channel logout). No browser sends it.
-async fn signed_out_there(State(console): State<Console>, request: Request) -> Response {
+async fn back_channel_logout(State(console): State<Console>, request: Request) -> Response {
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();
     };
@@ -314,7 +313,8 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
     match console
         .app
         .engine
-        .end_provider_sessions(person, session)
+        .sessions()
+        .end_of_provider(person, session)
         .await
     {
         Ok(ended) => {

@@ -16,11 +16,10 @@ use wrkflw_core::instance::Entity;
 use wrkflw_engine::{EmbedTarget, EmbeddingScope, NewEmbedding};
 use wrkflw_server::http::auth::Claims;
 
-use crate::assets;
 use crate::language::Words;
 use crate::posted::Anonymous;
 use crate::shell::{Shell, page};
-use crate::{Console, DemoPerson, SampleDocument};
+use crate::{Console, DemoPerson, SampleDocument, assets};
 
 /// The issuer of the tokens, and its role. In a real installation, this is a server of the product.
 const ISSUER: &str = "sample-product";
@@ -128,7 +127,7 @@ async fn token(
         Ok(issuer) => issuer,
         Err(problem) => return problem.into_response(),
     };
-    match console.app.engine.issue_embed_token(&issuer, new).await {
+    match console.app.engine.embeddings().issue(&issuer, new).await {
         Ok((_, token)) => axum::Json(json!({ "token": token })).into_response(),
         Err(error) => {
             tracing::warn!(%error, "the sample product gets no embed token");

@@ -10,14 +10,13 @@ use axum::routing::get;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::Console;
 use crate::api::{Trouble, segment, with_query};
 use crate::form::Person;
 use crate::language::Words;
 use crate::list::{Link, Paged, page_with_rows};
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Reader, Shell, page};
-use crate::sitemap;
+use crate::{Console, sitemap};
 
 /// Results of each kind.
 const FOUND_MAX: usize = 20;
@@ -174,8 +173,8 @@ fn of_flows(q: &str, w: Words) -> String {
 
 /// The pages with such names that the reader may open, and the forms that start these flows.
 fn pages(q: &str, reader: &Reader, flows: &[Flow], w: Words) -> Vec<(Link, String)> {
-    let named = sitemap::named(q, reader, w).into_iter();
-    let named = named.map(|entry| (Link::to(entry.address, w.t(entry.text)), entry.within(w)));
+    let entries = sitemap::matching(q, reader, w).into_iter();
+    let entries = entries.map(|entry| (Link::to(entry.address, w.t(entry.text)), entry.within(w)));
     let may_start = reader.may(START);
     let active = flows.iter().filter(|flow| flow.active && may_start);
     let starts = active.map(|flow| {
@@ -183,7 +182,7 @@ fn pages(q: &str, reader: &Reader, flows: &[Flow], w: Words) -> Vec<(Link, Strin
         let address = with_query("/console/start", &[("definition", &flow.key)]);
         (Link::to(address, name), flow.key.clone())
     });
-    named.chain(starts).take(FOUND_MAX).collect()
+    entries.chain(starts).take(FOUND_MAX).collect()
 }
 
 impl Flow {

@@ -98,7 +98,7 @@ async fn with_token(
     match console.app.identify(Some(&format!("Bearer {token}"))).await {
         Ok((who, until)) => session::begin(&console, &who, until, None, &headers, next).await,
         Err(problem) => {
-            let refusal = w.with("sign-in-refused", "detail", &api::said(w, &problem));
+            let refusal = w.with("sign-in-refused", "detail", &api::problem_text(w, &problem));
             form(&console, w, next, Some(refusal))
         }
     }

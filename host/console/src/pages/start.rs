@@ -163,7 +163,7 @@ fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form
             "/console/start#act".to_owned(),
             "/console/start".to_owned(),
         )
-        .again(filled)
+        .with_key_of(filled)
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
         let mut fields = Fields(pairs.into());
         let graph: Graph = serde_json::from_value(json!({ "title": "Plan" })).expect("a graph");
         let w = Words::named("en").expect("English");
-        let seen = form::seen(&body("plan", &graph, &fields, w), &json!([]));
+        let seen = form::preview_digests(&body("plan", &graph, &fields, w), &json!([]));
         fields.0.push(("seen".to_owned(), seen));
         let visitor = Visitor::of_routes(api);
         let answer = start(Posted { visitor, fields }).await;

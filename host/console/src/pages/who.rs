@@ -9,14 +9,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::Console;
 use crate::api::{Trouble, with_query};
 use crate::list::Link;
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
-use crate::zone;
+use crate::{Console, zone};
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new().route("/console/instances/{id}/who", get(show))
@@ -105,21 +104,21 @@ async fn show(
     let w = visitor.w;
     let at = zone::moment(&query.at, w.zone());
     let path = with_query(&format!("/v1/instances/{id}/eligibility"), &[("at", &at)]);
-    let found = match visitor.api.get::<Eligibility>(&path).await {
-        Ok(found) => Ok(found),
+    let eligibility = match visitor.api.get::<Eligibility>(&path).await {
+        Ok(eligibility) => Ok(eligibility),
         // An invalid moment can be corrected in its field.
         Err(trouble) if matches!(trouble.status, 400 | 422) => Err(trouble),
         Err(trouble) => return Err(visitor.halt(&trouble)),
     };
-    let (found, refusal, status) = match found {
-        Ok(found) => (Some(found), None, StatusCode::OK),
+    let (eligibility, refusal, status) = match eligibility {
+        Ok(eligibility) => (Some(eligibility), None, StatusCode::OK),
         Err(trouble) => {
             let status = trouble.status();
             (None, Some(trouble), status)
         }
     };
-    let names = match &found {
-        Some(found) => names(&visitor, found).await,
+    let names = match &eligibility {
+        Some(eligibility) => names(&visitor, eligibility).await,
         None => Names::default(),
     };
     let template = Page {
@@ -131,16 +130,16 @@ async fn show(
         here: format!("/console/instances/{id}/who"),
         at: query.at,
         refusal,
-        is_more: found.as_ref().is_some_and(|found| found.more),
-        moment: found.as_ref().map(|found| {
-            let revision = found.revision.to_string();
+        is_more: eligibility.as_ref().is_some_and(|moment| moment.more),
+        moment: eligibility.as_ref().map(|moment| {
+            let revision = moment.revision.to_string();
             (
-                Moment::of(found.at, w),
+                Moment::of(moment.at, w),
                 w.with("who-revision", "revision", &revision),
             )
         }),
-        tasks: found.map_or_else(Vec::new, |found| {
-            let tasks = found.tasks.into_iter();
+        tasks: eligibility.map_or_else(Vec::new, |eligibility| {
+            let tasks = eligibility.tasks.into_iter();
             tasks
                 .map(|task| Shown::of(task, &names, &visitor))
                 .collect()
@@ -150,8 +149,8 @@ async fn show(
 }
 
 /// The names of the people of an answer, as far as the visitor may read them.
-async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
-    let people = found.tasks.iter().flat_map(|task| {
+async fn names(visitor: &Visitor, eligibility: &Eligibility) -> Names {
+    let people = eligibility.tasks.iter().flat_map(|task| {
         let able = task.eligible.iter().map(|one| &one.person);
         let excluded = task.excluded.iter().map(|one| &one.person);
         able.chain(excluded).chain(&task.owner)
@@ -163,15 +162,15 @@ async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
 impl Shown {
     fn of(task: Task, names: &Names, visitor: &Visitor) -> Shown {
         let w = visitor.w;
-        let said = |id: &str, other: Option<String>| {
+        let sentence = |id: &str, other: Option<String>| {
             let other = other.map(|other| names.person(&other)).unwrap_or_default();
             let known = w.known(id).map(|_| w.with(id, "who", &other));
             known.unwrap_or_else(|| id.to_owned())
         };
-        let way = |way: Way| said(&format!("way-{}", way.how), way.group.or(way.of));
+        let way = |way: Way| sentence(&format!("way-{}", way.how), way.group.or(way.of));
         let exclusion = |one: Exclusion| {
             let why = one.why.replace('_', "-");
-            said(&format!("exclusion-{why}"), one.by.or(one.of))
+            sentence(&format!("exclusion-{why}"), one.by.or(one.of))
         };
         let able = task.eligible.into_iter().map(|one| {
             let ways: Vec<_> = one.ways.into_iter().map(way).collect();

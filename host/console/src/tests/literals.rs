@@ -52,7 +52,7 @@ const NO_TEXTS: [(&str, &[&str]); 9] = [
     (
         "for operators, in the log and behind a text of a catalogue",
         &[
-            "it led back without a code",
+            "the provider sent no code",
             "the form with the logout token is too large",
             "the form has no logout_token",
             "the logout token was used before",

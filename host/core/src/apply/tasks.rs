@@ -1,4 +1,4 @@
-//! The fold of task events.
+//! The fold of task events: how each changes its task, and the state instance around it.
 
 use super::{Stamp, active, by_whom, next_due, postpone};
 use crate::event::Event;
@@ -31,7 +31,7 @@ pub(super) fn change(
             count_from_now(task, &[]);
         }
         Event::TaskSuspended { task, state, .. } | Event::TaskResumed { task, state } => {
-            rest(open(instance, *state, *task)?, event, stamp)?;
+            change_suspension(open(instance, *state, *task)?, event, stamp)?;
         }
         Event::TaskRerouted {
             task,
@@ -113,7 +113,7 @@ fn take_over(task: &mut Task, event: &Event, stamp: Stamp<'_>) {
 }
 
 /// Suspends or resumes a task.
-fn rest(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+fn change_suspension(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
     match event {
         Event::TaskSuspended { .. } if task.suspended.is_some() => {
             Err(format!("task {} is suspended", task.id))

@@ -3,10 +3,8 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::ids::TaskId;
-use crate::ids::VersionRef;
-use crate::instance::{Entity, StateInstance};
-use crate::instance::{Task, TaskStatus};
+use crate::ids::{TaskId, VersionRef};
+use crate::instance::{Entity, StateInstance, Task, TaskStatus};
 use crate::json::Json;
 
 fn at(second: i64) -> Stamp<'static> {

@@ -7,9 +7,8 @@ use proptest::prelude::*;
 
 use super::samples::{document_approval, sound, state, way};
 use super::*;
-use crate::graph::FiredBy;
 use crate::graph::{
-    AttributeDeclaration, AttributeType, CommentRule, Join, NameUse, StateKind, Transition,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Join, NameUse, StateKind, Transition,
 };
 use crate::json::Json;
 

@@ -50,13 +50,13 @@ impl Directory {
                     members.remove(person);
                 }
             }
-            Change::Absent(one) => {
-                let theirs = after.substitutions.entry(one.person.clone()).or_default();
-                theirs.push(one.clone());
+            Change::Absent(new) => {
+                let of_person = after.substitutions.entry(new.person.clone()).or_default();
+                of_person.push(new.clone());
             }
             Change::Back { absence, person } => {
-                if let Some(theirs) = after.substitutions.get_mut(person) {
-                    theirs.retain(|one| one.absence != *absence);
+                if let Some(of_person) = after.substitutions.get_mut(person) {
+                    of_person.retain(|known| known.absence != *absence);
                 }
             }
         }

@@ -141,6 +141,16 @@ impl Event {
             _ => None,
         }
     }
+
+    /// The state and the owner of a new task whose owner the host chose among its candidates.
+    pub fn allocation(&self) -> Option<(&str, &str)> {
+        match self {
+            Event::TaskCreated {
+                state_name, task, ..
+            } => Some((state_name, task.allocated_to()?)),
+            _ => None,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Event {

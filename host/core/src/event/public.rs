@@ -146,7 +146,7 @@ pub(crate) fn is_blind(kind: &str, payload: &str) -> bool {
 }
 
 /// Whether a blind entry of this kind discloses the public member. It discloses the effects of a decision, not the decision.
-fn tells(kind: &str, member: &str) -> bool {
+fn discloses(kind: &str, member: &str) -> bool {
     match kind {
         "DECISION_RECORDED" => matches!(member, "blind" | "stateName"),
         "STATE_ENTERED" => member != "enteredTrigger",
@@ -175,7 +175,9 @@ impl View<'_> {
             let Some(member) = crate::event_schema::declared(declared, &name) else {
                 continue;
             };
-            let is_hidden = self.blind.is_some_and(|kind| !tells(kind, member.name()));
+            let is_hidden = self
+                .blind
+                .is_some_and(|kind| !discloses(kind, member.name()));
             if is_hidden || member.may_be_absent() && value == "null" {
                 continue;
             }

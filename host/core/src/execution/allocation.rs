@@ -15,7 +15,6 @@ use super::{
     Context, Execution, ExecutionError, Phase, assign, familiar, members, state_instance_of,
 };
 use crate::answer::{Allocation, Assignment, Offer, Principal};
-use crate::event::Event;
 use crate::event::reasons::ESCALATED;
 use crate::graph::Graph;
 use crate::ids::StateId;
@@ -54,7 +53,7 @@ fn allocated(assignment: &Assignment) -> impl Iterator<Item = &Offer> {
     offers.filter(|offer| !offer.allocation.is_offered())
 }
 
-/// How many people are examined to allocate an assignment. A candidate that means nobody counts as one.
+/// How many people are examined to allocate an assignment. A candidate that stands for nobody counts as one.
 pub(super) fn examined(assignment: &Assignment, findings: &Findings) -> usize {
     let candidates = allocated(assignment).flat_map(|offer| &offer.candidates);
     candidates
@@ -81,23 +80,23 @@ fn first_of_each<'f>(mut lists: Vec<impl Iterator<Item = &'f str>>) -> BTreeSet<
 }
 
 /// Whether the host gives tasks to candidates here: not when work is offered anew, nor in the initiator's own work.
-fn allocates(graph: &Graph, asked: &PendingEntry) -> bool {
-    let is_new = match asked.cause {
+fn allocates(graph: &Graph, entry: &PendingEntry) -> bool {
+    let is_new = match entry.cause {
         EntryCause::Entered | EntryCause::Overdue { .. } => true,
         EntryCause::Migrated | EntryCause::Reoffered => false,
     };
-    is_new && !graph.is_own_work(&asked.state_instance.name)
+    is_new && !graph.is_own_work(&entry.state_instance.name)
 }
 
 /// Adds the groups among the candidates of allocated offers to the question to the directory.
 pub(super) fn ask_for_candidates(
     graph: &Graph,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
     lookup: &mut Lookup,
 ) {
-    if !allocates(graph, asked) {
+    if !allocates(graph, entry) {
         return;
     }
     let (mut groups, mut people) = (BTreeSet::new(), BTreeSet::new());
@@ -114,8 +113,8 @@ pub(super) fn ask_for_candidates(
     }
     lookup.memberships_of.extend(people);
     if !groups.is_empty() {
-        // Enough members to reach that limit, even if all people who must not decide are members.
-        let excluded = members::must_not_decide(graph, instance, &asked.state_instance, assignment);
+        // Enough members to consider as many people as may be considered, even if all who must not decide are members.
+        let excluded = members::must_not_decide(graph, instance, &entry.state_instance, assignment);
         let members_max = (CONSIDERED_MAX + excluded.len()).min(MEMBERS_MAX);
         let members_max = u32::try_from(members_max).expect("a small number");
         lookup.members_max = lookup.members_max.max(members_max);
@@ -126,23 +125,22 @@ pub(super) fn ask_for_candidates(
 /// Creates the tasks of a checked assignment, once the work of the people who may get them is known.
 pub(super) fn allocate(
     execution: &mut Execution<'_>,
-    asked: PendingEntry,
+    entry: PendingEntry,
     assignment: Assignment,
     findings: &Findings,
 ) -> Result<(), ExecutionError> {
     let (context, instance) = (execution.context, &execution.instance);
-    let Some(workloads) = workloads(context, instance, &asked, &assignment, findings) else {
-        return assign::begin(execution, asked, assignment, findings);
+    let Some(workloads) = workloads(context, instance, &entry, &assignment, findings) else {
+        return assign::begin(execution, entry, assignment, findings);
     };
     let lookup = Lookup {
         workloads: Some(workloads),
         ..Lookup::default()
     };
-    let known = findings.clone();
     let allocating = Box::new(Allocating {
-        asked,
+        asked: entry,
         assignment,
-        known,
+        known: findings.clone(),
     });
     execution.phase = Phase::Lookup(lookup, LookupPurpose::Allocate(allocating));
     Ok(())
@@ -152,16 +150,16 @@ pub(super) fn allocate(
 fn workloads(
     context: Context<'_>,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
     findings: &Findings,
 ) -> Option<WorkloadsOf> {
     let graph = &context.version.graph;
     let mut offers = allocated(assignment).peekable();
-    if !allocates(graph, asked) || offers.peek().is_none() {
+    if !allocates(graph, entry) || offers.peek().is_none() {
         return None;
     }
-    let excluded = members::must_not_decide(graph, instance, &asked.state_instance, assignment);
+    let excluded = members::must_not_decide(graph, instance, &entry.state_instance, assignment);
     let lists = offers.map(|offer| {
         let people = people(offer, findings).filter(|person| !excluded.contains(*person));
         people.take(CONSIDERED_MAX)
@@ -171,7 +169,7 @@ fn workloads(
     (!people.is_empty()).then(|| WorkloadsOf {
         people,
         definition: context.version.reference.key.clone(),
-        state: asked.state_instance.name.clone(),
+        state: entry.state_instance.name.clone(),
         besides: instance.id,
         open_max: if allocated(assignment).any(counts) {
             OPEN_TASKS_MAX
@@ -239,18 +237,6 @@ fn count_own(instance: &Instance, state: &str, pool: &mut BTreeMap<String, Stand
             && let Some(standing) = pool.get_mut(owner)
         {
             standing.turn = standing.turn.max(Some((task.created_at, number)));
-        }
-    }
-}
-
-impl Event {
-    /// The state and the owner of a new task whose owner the host chose among its candidates.
-    pub fn allocation(&self) -> Option<(&str, &str)> {
-        match self {
-            Event::TaskCreated {
-                state_name, task, ..
-            } => Some((state_name, task.allocated_to()?)),
-            _ => None,
         }
     }
 }

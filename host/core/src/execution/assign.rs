@@ -1,4 +1,5 @@
-//! Checks who works on a task state, as `enter` answers it, and creates the tasks.
+//! Checks who works on a task state, as `enter` answers it, and creates the tasks. Also passes each answer of the directory to the module
+//! that asked.
 
 use std::collections::BTreeSet;
 
@@ -49,8 +50,8 @@ pub(super) enum LookupPurpose {
 }
 
 /// Refuses offers that a state has no room for, with all tasks that it has had.
-pub(super) fn room(asked: &PendingEntry, assignment: &Assignment) -> Result<(), Rejection> {
-    let PendingEntry { state_instance, .. } = asked;
+pub(super) fn check_room(entry: &PendingEntry, assignment: &Assignment) -> Result<(), Rejection> {
+    let PendingEntry { state_instance, .. } = entry;
     let (had, more) = (state_instance.tasks.len(), assignment.offers.len());
     if had + more <= TASKS_MAX {
         return Ok(());
@@ -69,21 +70,21 @@ pub(super) fn take_findings(
     findings: &Findings,
 ) -> Result<(), ExecutionError> {
     match std::mem::replace(&mut execution.phase, Phase::Settle) {
-        Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
-            enter::start_work(execution, *asked, work, findings)?;
+        Phase::Lookup(_, LookupPurpose::Work(entry, work)) => {
+            enter::start_work(execution, *entry, work, findings)?;
         }
         Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
             let Allocating {
-                asked,
+                asked: entry,
                 assignment,
                 known,
             } = *allocating;
             let workloads = findings.workloads.clone();
             let known = Findings { workloads, ..known };
-            begin(execution, asked, assignment, &known)?;
+            begin(execution, entry, assignment, &known)?;
         }
         Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
-            fallback::reviewed(execution, staffing_check, findings.clone());
+            fallback::candidates_found(execution, staffing_check, findings.clone());
         }
         Phase::Lookup(_, LookupPurpose::Fallback(staffing_check, known)) => {
             fallback::use_fallbacks(execution, staffing_check, known, findings);
@@ -103,44 +104,41 @@ pub(super) fn take_findings(
 pub(super) fn check(
     graph: &Graph,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
 ) -> Result<(), Fault> {
     let PendingEntry {
         state_instance,
         cause,
-    } = asked;
-    let own_work = graph.is_own_work(&state_instance.name);
+    } = entry;
+    let state = &state_instance.name;
     check_assignment(state_instance, cause, assignment)?;
     let working = deadline::of(assignment).flat_map(deadline::calendars);
     if working.count() > deadline::WORKING_MAX {
         let message = format!(
-            "{} counts more than {} deadlines by calendars",
-            state_instance.name,
+            "{state} counts more than {} deadlines by calendars",
             deadline::WORKING_MAX
         );
         return Err(Fault::new(ENTER, message));
     }
-    let state = &state_instance.name;
-    deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
+    deadline::check(graph, state, &assignment.deadlines, false)?;
     check_subscriptions(graph, state, &assignment.subscriptions)?;
     for offer in &assignment.offers {
-        deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
+        deadline::check(graph, state, &offer.deadlines, true)?;
     }
     for offer in &assignment.offers {
-        let exclude = &assignment.exclude;
-        check_offer(instance, state_instance, own_work, offer, exclude)?;
+        check_offer(graph, instance, state, offer, &assignment.exclude)?;
     }
-    check_movable_work(graph, asked, assignment)
+    check_movable_work(graph, entry, assignment)
 }
 
 /// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
 fn check_movable_work(
     graph: &Graph,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
 ) -> Result<(), Fault> {
-    let state = &asked.state_instance.name;
+    let state = &entry.state_instance.name;
     let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
     let is_movable = graph.leads(state, FiredBy::Decision)
         || graph.leads(state, FiredBy::Signal)
@@ -148,15 +146,15 @@ fn check_movable_work(
             .offers
             .iter()
             .any(|offer| moves(&offer.deadlines))
-        || match &asked.cause {
+        || match &entry.cause {
             EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
             // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
-            cause => may_be_moved(graph, state, &asked.state_instance, |task| match cause {
+            cause => may_be_moved(graph, state, &entry.state_instance, |task| match cause {
                 EntryCause::Reoffered => {
                     let mut offers = assignment.offers.iter();
                     !offers.any(|offer| members::is_same_work(offer, task))
                 }
-                _ => goes(task, cause),
+                _ => may_be_replaced(task, cause),
             }),
         };
     if is_movable {
@@ -171,22 +169,22 @@ fn check_movable_work(
 /// Creates the tasks of a checked assignment.
 pub(super) fn begin(
     execution: &mut Execution<'_>,
-    asked: PendingEntry,
+    entry: PendingEntry,
     mut assignment: Assignment,
     findings: &Findings,
 ) -> Result<(), ExecutionError> {
     let PendingEntry {
         mut state_instance,
         cause,
-    } = asked;
-    let (state, state_name) = (state_instance.id, state_instance.name.clone());
+    } = entry;
+    let state = state_instance.id;
     let graph = &execution.context.version.graph;
     let from = deadline::counting_from(&execution.instance, execution.context.now);
     let events = &execution.events;
     deadline::prepare(events, from, &state_instance, &cause, &mut assignment);
     if let EntryCause::Overdue { task, .. } = cause {
         overdue::withdraw(execution, &state_instance, task, &assignment);
-        offer(execution, state, &state_name, assignment.offers, findings)?;
+        create_tasks(execution, state, assignment.offers, findings)?;
         return Ok(());
     }
     let why = match cause {
@@ -207,20 +205,20 @@ pub(super) fn begin(
     state_instance.exclude = if graph.separate.is_empty() {
         assignment.exclude
     } else {
-        let instance = &execution.instance;
-        separate::all_excluded(graph, instance, &state_name, assignment.exclude)
+        let (instance, name) = (&execution.instance, &state_instance.name);
+        separate::all_excluded(graph, instance, name, assignment.exclude)
     };
     state_instance.fallback = assignment.fallback;
     state_instance.priority = assignment.priority;
     state_instance.priority_name = enter::priority_name(graph, assignment.priority);
     blind::emit_entered(execution, state_instance);
-    offer(execution, state, &state_name, assignment.offers, findings)?;
+    create_tasks(execution, state, assignment.offers, findings)?;
     Ok(())
 }
 
-/// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it. A task is
-/// not given to a person who decided in the state instance or in a separate state.
-pub(super) fn completed(
+/// The offers of which tasks are created. If there is none, one task without candidates is created; the fallbacks apply to it. A
+/// task is not given to a person who decided in the state instance or in a separate state.
+pub(super) fn effective_offers(
     graph: &Graph,
     instance: &Instance,
     state_instance: &StateInstance,
@@ -254,17 +252,18 @@ pub(super) fn completed(
     offers
 }
 
-/// Creates the tasks of a state instance.
-fn offer(
+/// Creates the tasks of an active state instance.
+fn create_tasks(
     execution: &mut Execution<'_>,
     state: StateId,
-    state_name: &str,
     offers: Vec<Offer>,
     findings: &Findings,
 ) -> Result<(), Fault> {
     let graph = &execution.context.version.graph;
     let instance = &execution.instance;
-    let offers = completed(graph, instance, state_instance_of(instance, state), offers);
+    let state_instance = state_instance_of(instance, state);
+    let state_name = state_instance.name.clone();
+    let offers = effective_offers(graph, instance, state_instance, offers);
     let mut familiar = familiar::people_for(instance, &offers);
     // Whom an offer names as the owner gets no other task, also if that offer comes later.
     let is_named = |person: &String| {
@@ -291,14 +290,14 @@ fn offer(
             owned_now(execution.context.now, owner, ownership)
         });
         let (ids, now) = (&mut *execution.ids, execution.context.now);
-        let task = task(ids, instance, now, offer, owned.as_ref(), findings)?;
+        let task = new_task(ids, instance, now, offer, owned.as_ref(), findings)?;
         execution.emit(Event::TaskCreated {
             state,
-            state_name: state_name.to_owned(),
+            state_name: state_name.clone(),
             task,
         });
     }
-    fallback::queue_check(execution, state, Cause::Assigned);
+    fallback::queue_check(state, Cause::Assigned, &mut execution.staffing_checks);
     Ok(())
 }
 
@@ -311,8 +310,8 @@ fn owned_now(now: Timestamp, owner: String, ownership: Ownership) -> TaskStatus 
     }
 }
 
-/// The task of an offer, with this status if one is given: that of its owner from the start, or of the task that it replaces.
-pub(super) fn task(
+/// The task of an offer. `given` is its status if it is allocated or replaces a task.
+pub(super) fn new_task(
     ids: &mut Ids<'_>,
     instance: &Instance,
     now: Timestamp,
@@ -363,8 +362,8 @@ fn check_assignment(
             assignment.offers.len()
         ));
     }
-    let kept = kept(state_instance, cause);
-    let tasks_max = if members::are_asked(assignment) {
+    let kept = count_kept(state_instance, cause);
+    let tasks_max = if members::is_for_each_member(assignment) {
         OFFERS_MAX
     } else {
         (assignment.offers.len() + kept).max(1)
@@ -399,13 +398,13 @@ fn check_assignment(
 }
 
 fn check_offer(
+    graph: &Graph,
     instance: &Instance,
-    state_instance: &StateInstance,
-    own_work: bool,
+    state: &str,
     offer: &Offer,
     exclude: &[String],
 ) -> Result<(), Fault> {
-    let state = &state_instance.name;
+    let own_work = graph.is_own_work(state);
     let refuse = |message: String| Err(Fault::new(ENTER, message));
     fault::text(ENTER, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
     if offer.candidates.len() > CANDIDATES_MAX {
@@ -437,12 +436,12 @@ fn check_offer(
         }
     }
     let initiator = &instance.initiator;
-    let theirs = offer.owner.iter().all(|owner| owner == initiator)
+    let is_for_initiator = offer.owner.iter().all(|owner| owner == initiator)
         && offer
             .candidates
             .iter()
             .all(|candidate| matches!(candidate, Principal::User(id) if id == initiator));
-    if own_work && !theirs {
+    if own_work && !is_for_initiator {
         return refuse(format!(
             "{state} is the initiator's own work and is offered to somebody else"
         ));
@@ -451,16 +450,16 @@ fn check_offer(
 }
 
 /// How many tasks of the state instance a new assignment leaves unchanged.
-pub(super) fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
-    let stand = state_instance
-        .tasks
-        .iter()
-        .filter(|task| !goes(task, cause) && !matches!(task.status, TaskStatus::Cancelled { .. }));
-    stand.count()
+pub(super) fn count_kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
+    let is_cancelled = |task: &Task| matches!(task.status, TaskStatus::Cancelled { .. });
+    let tasks = state_instance.tasks.iter();
+    tasks
+        .filter(|task| !may_be_replaced(task, cause) && !is_cancelled(task))
+        .count()
 }
 
 /// Whether a new assignment replaces the task, or may do so.
-pub(super) fn goes(task: &Task, cause: &EntryCause) -> bool {
+pub(super) fn may_be_replaced(task: &Task, cause: &EntryCause) -> bool {
     match cause {
         EntryCause::Entered => true,
         EntryCause::Overdue { task: overdue, .. } => {
@@ -470,7 +469,7 @@ pub(super) fn goes(task: &Task, cause: &EntryCause) -> bool {
     }
 }
 
-/// The question to the directory that the assignment needs.
+/// The calendars and people that the assignment names, as a question to the directory.
 pub(super) fn lookup(assignment: &Assignment) -> Lookup {
     let calendars = deadline::of(assignment).flat_map(deadline::calendars);
     let mut lookup = Lookup {

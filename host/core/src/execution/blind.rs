@@ -6,12 +6,13 @@ use super::{Execution, Moving, state_instance_of};
 use crate::command::Command;
 use crate::event::{Disclosed, Event};
 use crate::ids::StateId;
+use crate::instance::blind::hidden_entry;
 use crate::instance::{Instance, StateInstance, Task};
 use crate::rejection::Rejection;
 
 /// Emits that a state is entered.
 pub(super) fn emit_entered(execution: &mut Execution<'_>, state: StateInstance) {
-    let blind = execution.instance.hidden_entry(&state).is_some();
+    let blind = hidden_entry(&execution.instance, &state).is_some();
     execution.emit(Event::StateEntered { state, blind });
 }
 

@@ -20,9 +20,9 @@ use crate::lookup::Findings;
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
-/// Deadlines of one state instance or one task.
+/// How many deadlines a state instance or a task may have.
 pub(super) const DEADLINES_MAX: usize = 16;
-/// Deadlines of one assignment that count by a calendar. The calculation of each may cover twenty years.
+/// How many deadlines of an assignment may count by a calendar. The calculation of each may cover twenty years.
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, and from an escalation to that of the new tasks, in seconds.
 const REPEAT_MIN: u32 = 60;
@@ -34,13 +34,12 @@ const CALENDAR: &str = "calendar_unusable";
 /// Checks the number, the calendars, the beginning, the repetition and the triggers of deadlines: of a task, or of a state as a
 /// whole.
 pub(super) fn check(
-    function: &'static str,
     graph: &Graph,
     state: &str,
     deadlines: &[Deadline],
     of_task: bool,
 ) -> Result<(), Fault> {
-    let refuse = |message: String| Err(Fault::new(function, message));
+    let refuse = |message: String| Err(Fault::new(ENTER, message));
     if deadlines.len() > DEADLINES_MAX {
         return refuse(format!(
             "{state} has more than {DEADLINES_MAX} deadlines in one place"
@@ -102,14 +101,13 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The same for a state without tasks. There, only deadlines that move the state have an effect.
+/// Like [`check`], for a state without tasks. There, only deadlines that move the state have an effect.
 pub(super) fn check_without_tasks(
-    function: &'static str,
     graph: &Graph,
     state: &str,
     deadlines: &[Deadline],
 ) -> Result<(), Fault> {
-    check(function, graph, state, deadlines, false)?;
+    check(graph, state, deadlines, false)?;
     for deadline in deadlines {
         let does = match deadline.action {
             OverdueAction::Fire(_) | OverdueAction::Cancel(_) => continue,
@@ -120,11 +118,12 @@ pub(super) fn check_without_tasks(
         let message = format!(
             "a deadline of {state} {does}, and the state has no tasks; let it cancel, or fire a trigger, such as one that begins a task beside the state"
         );
-        return Err(Fault::new(function, message));
+        return Err(Fault::new(ENTER, message));
     }
     Ok(())
 }
 
+/// Whether a deadline may fire this trigger in the state.
 pub(super) fn may_fire(graph: &Graph, state: &str, trigger: &str) -> bool {
     let way = graph.transition(state, trigger);
     way.is_some_and(|way| way.by.contains(&FiredBy::Deadline))
@@ -137,7 +136,7 @@ pub(super) fn calendars(deadlines: &[Deadline]) -> impl Iterator<Item = &String>
         .filter_map(|deadline| deadline.when.calendar())
 }
 
-/// All deadlines of an assignment.
+/// All deadlines of an assignment: those of the state, then those of each offer.
 pub(super) fn of(assignment: &Assignment) -> impl Iterator<Item = &[Deadline]> {
     let of_offers = assignment
         .offers
@@ -153,8 +152,8 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
     due_at
 }
 
-/// Prepares the deadlines of work that is offered again, which count from `now`. Otherwise a deadline at a fixed time that has
-/// acted would act again at once, and an escalation would repeat without end.
+/// Prepares the deadlines of an assignment of work that is offered again. They count from `now`. Without this, a deadline at a fixed time
+/// that has acted would act again at once, and an escalation would repeat without end. `events` are those of the command.
 pub(super) fn prepare(
     events: &[Event],
     now: Timestamp,
@@ -177,7 +176,9 @@ pub(super) fn prepare(
     };
     continue_fixed(&mut assignment.deadlines, &state_instance.deadlines, times);
     let tasks = state_instance.tasks.iter();
-    let replaced: Vec<_> = tasks.filter(|task| assign::goes(task, cause)).collect();
+    let replaced: Vec<_> = tasks
+        .filter(|task| assign::may_be_replaced(task, cause))
+        .collect();
     for offer in &mut assignment.offers {
         let is_known = replaced.iter().any(|task| task.label == offer.label);
         let before = replaced
@@ -186,7 +187,9 @@ pub(super) fn prepare(
         let open = before.flat_map(|task| &task.deadlines);
         continue_fixed(&mut offer.deadlines, open, times);
         if is_escalated {
-            offer.deadlines.iter_mut().for_each(|one| later(one, now));
+            for deadline in &mut offer.deadlines {
+                delay_escalation(deadline, now);
+            }
         }
     }
 }
@@ -310,7 +313,7 @@ fn fixed_at((place, deadline): (usize, &Deadline)) -> Option<(Timestamp, usize)>
 }
 
 /// The new tasks of an escalation are escalated only after a pause. Otherwise work would pass from one person to the next at once.
-fn later(deadline: &mut Deadline, now: Timestamp) {
+fn delay_escalation(deadline: &mut Deadline, now: Timestamp) {
     if deadline.action != OverdueAction::Escalate {
         return;
     }
@@ -327,6 +330,7 @@ fn later(deadline: &mut Deadline, now: Timestamp) {
     }
 }
 
+/// The moment at which a deadline is due that counts from `now`. The error says why there is none.
 fn due(when: &Due, now: Timestamp, findings: &Findings) -> Result<Timestamp, String> {
     match when {
         Due::At(at) => Ok(*at),

@@ -175,7 +175,7 @@ impl Execution<'_> {
                 let (counted, examined) = match work {
                     Work::Task(assignment) => {
                         let members = findings.members.values().map(Vec::len).sum::<usize>();
-                        let tasks = if members::are_asked(assignment) {
+                        let tasks = if members::is_for_each_member(assignment) {
                             members.max(1)
                         } else {
                             1

@@ -23,10 +23,8 @@ pub(super) struct Workplace<'a> {
 impl<'a> Workplace<'a> {
     /// Whether this is the initiator's work on their own request. Nobody may do it for them.
     pub(super) fn is_own_work(self) -> bool {
-        let declared = self.context.version.graph.state(&self.state_instance.name);
-        declared
-            .expect("state instances are of declared states")
-            .own_work
+        let graph = &self.context.version.graph;
+        graph.is_own_work(&self.state_instance.name)
     }
 
     /// Refuses a person who requested the instance, is excluded, or decided already: in this state instance or in a separate
@@ -75,17 +73,17 @@ impl<'a> Workplace<'a> {
         if is_candidate(task, &actor.id, &actor.groups) {
             return Ok(None);
         }
-        let mut refusal = None;
+        let mut first_refusal = None;
         for (person, groups) in self.absent() {
             if !is_candidate(task, person, groups) {
                 continue;
             }
             match self.not_excluded(person) {
                 Ok(()) => return Ok(Some(person.to_owned())),
-                Err(excluded_people) => refusal = refusal.or(Some(excluded_people)),
+                Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
             }
         }
-        Err(refusal.unwrap_or_else(|| not_a_candidate(task, &actor.id)))
+        Err(first_refusal.unwrap_or_else(|| not_a_candidate(task, &actor.id)))
     }
 
     /// The person on whose behalf the actor does the owner's work; none for their own.
@@ -156,12 +154,13 @@ impl<'a> Workplace<'a> {
             let groups = self.groups_of(person);
             groups.is_some_and(|groups| is_candidate(task, person, groups))
         };
-        let own = is_candidate(owner);
-        let stands =
-            |person: &str| is_candidate(person) && (!own || self.not_excluded(person).is_ok());
+        let is_owner_candidate = is_candidate(owner);
+        let is_represented = |person: &str| {
+            is_candidate(person) && (!is_owner_candidate || self.not_excluded(person).is_ok())
+        };
         match absent {
-            Some(person) if stands(person) => Ok(absent),
-            _ if own => Ok(None),
+            Some(person) if is_represented(person) => Ok(absent),
+            _ if is_owner_candidate => Ok(None),
             Some(person) if self.groups_of(person).is_none() => Err(Rejection::forbidden(
                 "no_longer_substitute",
                 format!("{owner} claimed this task for {person}, and stands in for them no longer"),

@@ -56,24 +56,23 @@ pub(super) fn begin_pending(execution: &mut Execution<'_>) -> Result<(), Executi
     if let Some(end) = end.and_then(|place| execution.entering.remove(place)) {
         return enter(execution, &end);
     }
-    let mut asked = Vec::new();
+    let mut entries = Vec::new();
     let mut others = VecDeque::new();
     for pending in std::mem::take(&mut execution.entering) {
         let declared = declared(graph, &pending.name);
         if !declared.join.is_join() && declared.kind.has_work() {
             let state_instance = new_state_instance(execution.context, execution.ids, &pending);
-            let cause = EntryCause::Entered;
-            asked.push(PendingEntry {
+            entries.push(PendingEntry {
                 state_instance,
-                cause,
+                cause: EntryCause::Entered,
             });
         } else {
             others.push_back(pending);
         }
     }
     execution.entering = others;
-    if !asked.is_empty() {
-        execution.phase = Phase::Enter(asked);
+    if !entries.is_empty() {
+        execution.phase = Phase::Enter(entries);
     } else if let Some(next) = execution.entering.pop_front() {
         enter(execution, &next)?;
     }
@@ -97,10 +96,10 @@ fn new_state_instance(context: Context<'_>, ids: &mut Ids<'_>, pending: &Pending
 /// The instance with these state instances. A state instance that is already active does not change.
 pub(super) fn with_entered<'i>(
     instance: &'i Instance,
-    asked: &[PendingEntry],
+    entries: &[PendingEntry],
 ) -> Cow<'i, Instance> {
     let is_active = |id: StateId| instance.active.iter().any(|active| active.id == id);
-    let new = asked.iter().map(|asked| &asked.state_instance);
+    let new = entries.iter().map(|entry| &entry.state_instance);
     let new: Vec<_> = new.filter(|new| !is_active(new.id)).collect();
     if new.is_empty() {
         return Cow::Borrowed(instance);
@@ -205,23 +204,23 @@ fn count_router(
 /// Checks the whole answer of `enter`, then takes it.
 pub(super) fn take_answer(
     execution: &mut Execution<'_>,
-    asked: Vec<PendingEntry>,
+    entries: Vec<PendingEntry>,
     works: Vec<Work>,
 ) -> Result<(), Fault> {
-    if works.len() != asked.len() {
+    if works.len() != entries.len() {
         let message = format!(
             "the work in {} states was asked for, and the answer has {}",
-            asked.len(),
+            entries.len(),
             works.len()
         );
         return Err(Fault::new(ENTER, message));
     }
     let graph = &execution.context.version.graph;
-    for (asked, work) in asked.iter().zip(&works) {
-        let state = &asked.state_instance.name;
+    for (entry, work) in entries.iter().zip(&works) {
+        let state = &entry.state_instance.name;
         match (&declared(graph, state).kind, work) {
             (StateKind::Task, Work::Task(assignment)) => {
-                assign::check(graph, &execution.instance, asked, assignment)?;
+                assign::check(graph, &execution.instance, entry, assignment)?;
             }
             (StateKind::Service, Work::Service(call)) => service::check(graph, state, call)?,
             (StateKind::Wait, Work::Wait(waiting)) => wait::check(graph, state, waiting)?,
@@ -232,7 +231,7 @@ pub(super) fn take_answer(
             }
         }
     }
-    execution.works.extend(asked.into_iter().zip(works));
+    execution.works.extend(entries.into_iter().zip(works));
     Ok(())
 }
 
@@ -240,12 +239,12 @@ pub(super) fn take_answer(
 /// would stay overdue.
 pub(super) fn work_refused(
     execution: &mut Execution<'_>,
-    asked: &[PendingEntry],
+    entries: &[PendingEntry],
     refusal: Refusal,
 ) -> Result<(), ExecutionError> {
     let rejection = fault::rejection(ENTER, refusal)?;
-    let is_overdue = |asked: &&PendingEntry| matches!(asked.cause, EntryCause::Overdue { .. });
-    let Some(overdue) = asked.iter().find(is_overdue) else {
+    let is_overdue = |entry: &&PendingEntry| matches!(entry.cause, EntryCause::Overdue { .. });
+    let Some(overdue) = entries.iter().find(is_overdue) else {
         return savepoint::reject(execution, rejection);
     };
     let Reason { code, message } = rejection.into_reason();
@@ -255,19 +254,20 @@ pub(super) fn work_refused(
     Err(Fault::new(ENTER, fault::bounded(message)).into())
 }
 
-/// Asks the directory for the managers and calendars that the work names, if any, and begins it.
-pub(super) fn begin_work(
+/// Asks the directory for what the work needs: managers, calendars, members of groups, memberships. Work that needs
+/// nothing begins at once.
+pub(super) fn look_up_work(
     execution: &mut Execution<'_>,
-    asked: PendingEntry,
+    entry: PendingEntry,
     work: Work,
 ) -> Result<(), ExecutionError> {
     let lookup = match &work {
         Work::Task(assignment) => {
             let (graph, instance) = (&execution.context.version.graph, &execution.instance);
             let mut lookup = assign::lookup(assignment);
-            members::ask_for_groups(graph, instance, &asked, assignment, &mut lookup);
+            members::ask_for_groups(graph, instance, &entry, assignment, &mut lookup);
             familiar::ask_for_people(instance, assignment, &mut lookup);
-            allocation::ask_for_candidates(graph, instance, &asked, assignment, &mut lookup);
+            allocation::ask_for_candidates(graph, instance, &entry, assignment, &mut lookup);
             lookup
         }
         Work::Service(ServiceCall { deadlines, .. }) | Work::Wait(Waiting { deadlines, .. }) => {
@@ -278,32 +278,34 @@ pub(super) fn begin_work(
         }
     };
     if lookup.is_empty() {
-        return start_work(execution, asked, work, &Findings::default());
+        return start_work(execution, entry, work, &Findings::default());
     }
-    execution.phase = Phase::Lookup(lookup, LookupPurpose::Work(Box::new(asked), work));
+    execution.phase = Phase::Lookup(lookup, LookupPurpose::Work(Box::new(entry), work));
     Ok(())
 }
 
-/// Begins the work in a state.
+/// Begins the work in a state, with the answer of the directory.
 pub(super) fn start_work(
     execution: &mut Execution<'_>,
-    asked: PendingEntry,
+    entry: PendingEntry,
     work: Work,
     findings: &Findings,
 ) -> Result<(), ExecutionError> {
     match work {
         Work::Task(assignment) => {
             let (graph, instance) = (&execution.context.version.graph, &execution.instance);
-            match members::expand(graph, instance, &asked, assignment, findings) {
-                Ok(assignment) => match assign::room(&asked, &assignment) {
-                    Ok(()) => allocation::allocate(execution, asked, assignment, findings),
-                    Err(rejection) => savepoint::reject(execution, rejection),
-                },
+            let expanded = members::expand(graph, instance, &entry, assignment, findings);
+            let checked = expanded.and_then(|assignment| {
+                assign::check_room(&entry, &assignment)?;
+                Ok(assignment)
+            });
+            match checked {
+                Ok(assignment) => allocation::allocate(execution, entry, assignment, findings),
                 Err(rejection) => savepoint::reject(execution, rejection),
             }
         }
-        Work::Service(call) => service::enter(execution, asked.state_instance, call, findings),
-        Work::Wait(waiting) => wait::enter(execution, asked.state_instance, waiting, findings),
+        Work::Service(call) => service::enter(execution, entry.state_instance, call, findings),
+        Work::Wait(waiting) => wait::enter(execution, entry.state_instance, waiting, findings),
     }
 }
 
@@ -334,24 +336,25 @@ pub(super) fn check_subscriptions(
     }
     let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
     let mut known = BTreeSet::new();
-    for one in subscriptions {
-        let trigger = one.trigger.chars().take(100).collect::<String>();
-        if !graph.transition(state, &one.trigger).is_some_and(by_signal) {
+    for subscription in subscriptions {
+        let trigger = subscription.trigger.chars().take(100).collect::<String>();
+        let way = graph.transition(state, &subscription.trigger);
+        if !way.is_some_and(by_signal) {
             let message =
                 format!("{state} subscribes to {trigger:?}, which is declared for no signal there");
             return fault(message);
         }
-        if let Some(key) = &one.correlation {
+        if let Some(key) = &subscription.correlation {
             fault::id(ENTER, "a correlation key", key)?;
-        } else if !one.buffered {
+        } else if !subscription.buffered {
             let message = format!(
                 "{state} subscribes to {trigger} without a correlation key, and buffered signals do not count: the subscription \
                  has no effect"
             );
             return fault(message);
         }
-        if !known.insert((&one.trigger, &one.correlation)) {
-            let key = one.correlation.as_deref();
+        if !known.insert((&subscription.trigger, &subscription.correlation)) {
+            let key = subscription.correlation.as_deref();
             let key = key.map_or_else(String::new, |key| format!(" under the key {key}"));
             return fault(format!("{state} subscribes to {trigger}{key} twice"));
         }

@@ -6,6 +6,8 @@
 //! instance open, and after a change of the directory. Every check ends before the execution ends. So every state instance that
 //! nobody can complete is marked.
 
+use std::collections::VecDeque;
+
 use super::assign::LookupPurpose;
 use super::members::ask_for_memberships;
 use super::reassessment::ask_for_owners;
@@ -53,22 +55,20 @@ impl Fallback {
     }
 }
 
-/// Queues a staffing check of a state instance.
-pub(super) fn queue_check(execution: &mut Execution<'_>, state: StateId, cause: Cause) {
-    match execution
-        .staffing_checks
-        .iter_mut()
-        .find(|staffing_check| staffing_check.state == state)
-    {
-        Some(staffing_check) => staffing_check.cause = staffing_check.cause.max(cause),
-        None => execution
-            .staffing_checks
-            .push_back(StaffingCheck { state, cause }),
+/// Queues a staffing check of a state instance. Two checks of one become one, for the cause that asks more.
+pub(super) fn queue_check(state: StateId, cause: Cause, checks: &mut VecDeque<StaffingCheck>) {
+    match checks.iter_mut().find(|queued| queued.state == state) {
+        Some(queued) => queued.cause = queued.cause.max(cause),
+        None => checks.push_back(StaffingCheck { state, cause }),
     }
 }
 
 /// Queues a staffing check of the state instance that the event may have left without eligible people.
-pub(super) fn check_staffing_after(execution: &mut Execution<'_>, event: &Event) {
+pub(super) fn queue_check_after(
+    instance: &Instance,
+    event: &Event,
+    checks: &mut VecDeque<StaffingCheck>,
+) {
     match event {
         // The new owner may have been the only person left for another task.
         Event::TaskReleased { state, .. }
@@ -77,26 +77,20 @@ pub(super) fn check_staffing_after(execution: &mut Execution<'_>, event: &Event)
         | Event::TaskDelegated { state, .. }
         | Event::TaskResolved { state, .. }
         | Event::StateReassigned { state, .. }
-        | Event::StateContinued { state, .. } => queue_check(execution, *state, Cause::Changed),
-        Event::TaskClaimed { state, .. } if is_unassignable(&execution.instance, *state) => {
-            queue_check(execution, *state, Cause::Changed);
+        | Event::StateContinued { state, .. } => queue_check(*state, Cause::Changed, checks),
+        Event::TaskClaimed { state, .. } if is_unassignable(instance, *state) => {
+            queue_check(*state, Cause::Changed, checks);
         }
         // There were no checks while the instance was suspended.
-        Event::FlowResumed {} => check_all_staffing(execution),
+        Event::FlowResumed {} => queue_all_checks(instance, checks),
         _ => {}
     }
 }
 
 /// Queues staffing checks of all active state instances.
-pub(super) fn check_all_staffing(execution: &mut Execution<'_>) {
-    let active: Vec<_> = execution
-        .instance
-        .active
-        .iter()
-        .map(|state_instance| state_instance.id)
-        .collect();
-    for state in active {
-        queue_check(execution, state, Cause::Reassessed);
+pub(super) fn queue_all_checks(instance: &Instance, checks: &mut VecDeque<StaffingCheck>) {
+    for state_instance in &instance.active {
+        queue_check(state_instance.id, Cause::Reassessed, checks);
     }
 }
 
@@ -117,14 +111,14 @@ pub(super) fn review(execution: &mut Execution<'_>, staffing_check: StaffingChec
         }
     }
     if lookup.is_empty() {
-        reviewed(execution, staffing_check, Findings::default());
+        candidates_found(execution, staffing_check, Findings::default());
     } else {
         execution.phase = Phase::Lookup(lookup, LookupPurpose::Staffing(staffing_check));
     }
 }
 
-/// Takes the directory's answer about the candidates.
-pub(super) fn reviewed(
+/// Takes the directory's answer about the candidates. If too few people are eligible, asks for the fallbacks.
+pub(super) fn candidates_found(
     execution: &mut Execution<'_>,
     staffing_check: StaffingCheck,
     findings: Findings,
@@ -166,7 +160,7 @@ pub(super) fn use_fallbacks(
         if staffing.suffices() {
             break;
         }
-        let next = match fallback {
+        let candidate = match fallback {
             Fallback::Manager => {
                 let manager = findings.managers.get(&open_state.instance.initiator);
                 let manager =
@@ -179,19 +173,20 @@ pub(super) fn use_fallbacks(
                 .clone()
                 .map(Candidate::Group),
         };
-        if let Some(principal) = next {
+        if let Some(candidate) = candidate {
             reroute(
                 execution,
                 staffing_check.state,
                 fallback,
                 &staffing.unstaffed,
-                &principal,
+                &candidate,
             );
         }
     }
     conclude(execution, staffing_check, &known);
 }
 
+/// Makes somebody a candidate of these tasks, unless they are one.
 fn reroute(
     execution: &mut Execution<'_>,
     state: StateId,

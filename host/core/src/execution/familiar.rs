@@ -26,7 +26,8 @@ pub(super) fn people_for(instance: &Instance, offers: &[Offer]) -> Vec<String> {
     if !offers.iter().any(|offer| offer.retain) {
         return Vec::new();
     }
-    familiar(instance).into_iter().map(str::to_owned).collect()
+    let people = all_people(instance).into_iter();
+    people.map(str::to_owned).collect()
 }
 
 /// The owner of a new task whose offer wants somebody who is familiar with the instance. None if the offer does not want
@@ -69,7 +70,7 @@ fn retained(
 }
 
 /// The people who decided in the instance, the newest first, then the owners of its open tasks. Each is listed once.
-fn familiar(instance: &Instance) -> Vec<&str> {
+fn all_people(instance: &Instance) -> Vec<&str> {
     let tasks = || {
         let state_instances = instance.state_instances();
         state_instances.flat_map(|state_instance| &state_instance.tasks)
@@ -81,16 +82,16 @@ fn familiar(instance: &Instance) -> Vec<&str> {
         .map(|decision| decision.actor.as_str());
     let owners = tasks().filter(|task| task.status.is_open());
     let owners = owners.filter_map(Task::owner);
-    let mut familiar: Vec<&str> = Vec::new();
+    let mut people: Vec<&str> = Vec::new();
     for person in decided.chain(owners) {
-        if familiar.len() == FAMILIAR_MAX {
+        if people.len() == FAMILIAR_MAX {
             break;
         }
-        if !familiar.contains(&person) {
-            familiar.push(person);
+        if !people.contains(&person) {
+            people.push(person);
         }
     }
-    familiar
+    people
 }
 
 /// The people who get no further task in the state instance: they must not decide there, have decided, or own one.
@@ -100,7 +101,8 @@ pub(super) fn busy_in<'s>(
     state_instance: &'s StateInstance,
 ) -> BTreeSet<&'s str> {
     let requesters = instance.requesters.iter();
-    let requesters = requesters.filter(|_| !graph.is_own_work(&state_instance.name));
+    let is_own_work = graph.is_own_work(&state_instance.name);
+    let requesters = requesters.filter(|_| !is_own_work);
     let excluded = requesters.chain(&state_instance.exclude);
     let decided = state_instance.tasks.iter().flat_map(Task::deciders);
     let open = state_instance.tasks.iter();

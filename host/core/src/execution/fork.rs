@@ -19,13 +19,14 @@ use super::{Execution, ExecutionError, declared, enter, plan};
 use crate::event::Event;
 use crate::graph::{Graph, Join};
 use crate::ids::{ForkId, StateId};
+use crate::instance::blind::hidden_entry;
 use crate::instance::{Instance, StateInstance};
 
 /// How deep forks may be nested.
 pub(super) const FORKS_MAX: usize = 16;
 
 /// The states ahead of each state. They are computed at the first call.
-fn computed<'f, 'g>(forward: &'f OnceCell<Forward<'g>>, graph: &'g Graph) -> &'f Forward<'g> {
+fn forward_of<'f, 'g>(graph: &'g Graph, forward: &'f OnceCell<Forward<'g>>) -> &'f Forward<'g> {
     forward.get_or_init(|| Forward::of(graph))
 }
 
@@ -58,7 +59,7 @@ pub(super) fn arrive(execution: &mut Execution<'_>, arriving: StateInstance) {
 pub(super) fn begin_joins(execution: &mut Execution<'_>) -> Result<bool, ExecutionError> {
     if execution.ready_joins.is_empty() {
         let (graph, instance) = (&execution.context.version.graph, &execution.instance);
-        execution.ready_joins = find_ready_joins(&execution.forward, graph, instance).into();
+        execution.ready_joins = find_ready_joins(graph, instance, &execution.forward).into();
     }
     let Some((id, closes)) = execution.ready_joins.pop_front() else {
         return Ok(false);
@@ -93,7 +94,7 @@ fn cancel_beside(execution: &mut Execution<'_>, join: &StateInstance) {
     let beside = here.filter(|other| other.id != join.id && other.forks.starts_with(&join.forks));
     let beside: Vec<_> = beside.map(|other| other.id).collect();
     let trigger = join.entered_trigger.clone().unwrap_or_default();
-    let blind = instance.hidden_entry(join).is_some();
+    let blind = hidden_entry(instance, join).is_some();
     for state in beside {
         plan::cancel_state(execution, state, &trigger, blind);
     }
@@ -113,9 +114,9 @@ fn counted_join(graph: &Graph, instance: &Instance) -> Option<StateId> {
 
 /// The joins that wait for no further branch, and whether they close their fork.
 fn find_ready_joins<'g>(
-    forward: &OnceCell<Forward<'g>>,
     graph: &'g Graph,
     instance: &Instance,
+    forward: &OnceCell<Forward<'g>>,
 ) -> Vec<(StateId, bool)> {
     if let Some(counted) = counted_join(graph, instance) {
         return vec![(counted, true)];
@@ -127,9 +128,10 @@ fn find_ready_joins<'g>(
         .filter(|state_instance| running_branches(instance, &state_instance.forks).is_empty())
         .max_by_key(|state_instance| state_instance.forks.len())
     else {
-        return unreachable(forward, graph, instance).into_iter().collect();
+        let join = unreachable_join(graph, instance, forward);
+        return join.into_iter().collect();
     };
-    let forward = computed(forward, graph);
+    let forward = forward_of(graph, forward);
     let together: Vec<_> = waiting
         .iter()
         .filter(|state_instance| state_instance.forks == innermost.forks)
@@ -150,11 +152,11 @@ fn find_ready_joins<'g>(
         .collect()
 }
 
-/// A join at which a chosen branch waits and that no other branch of its fork can reach.
-fn unreachable<'g>(
-    forward: &OnceCell<Forward<'g>>,
+/// A join at which a chosen branch waits and that no other branch of its fork can reach. It does not close the fork.
+fn unreachable_join<'g>(
     graph: &'g Graph,
     instance: &Instance,
+    forward: &OnceCell<Forward<'g>>,
 ) -> Option<(StateId, bool)> {
     let waiting = &instance.waiting;
     let chosen = |state_instance: &&StateInstance| {
@@ -162,7 +164,7 @@ fn unreachable<'g>(
     };
     let mut candidates = waiting.iter().filter(chosen).peekable();
     candidates.peek()?;
-    let forward = computed(forward, graph);
+    let forward = forward_of(graph, forward);
     candidates
         .find(|state_instance| {
             let live = running_branches(instance, &state_instance.forks);

@@ -1,4 +1,4 @@
-//! A task for each member of a group.
+//! Offers of a task for each member of a group.
 //!
 //! The members are those of the moment at which the work is asked for. Who joins the group later gets no task until the work is
 //! offered anew. Who leaves it loses the task: a reassessment withdraws it, or leaves it to the fallbacks if too few others are
@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::assign::{OFFERS_MAX, TASKS_MAX, kept};
+use super::assign::{OFFERS_MAX, TASKS_MAX, count_kept};
 use super::enter::PendingEntry;
 use super::staffing::{MEMBERS_MAX, OpenState};
 use super::{Execution, separate, state_instance_of};
@@ -21,34 +21,36 @@ use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
 /// Whether some offers are for each member of a group.
-pub(super) fn are_asked(assignment: &Assignment) -> bool {
+pub(super) fn is_for_each_member(assignment: &Assignment) -> bool {
     let mut offers = assignment.offers.iter();
     offers.any(|offer| offer.each_member.is_some())
 }
 
 /// Whether an offer is the work of a task again: it has the same label and the same members.
 pub(super) fn is_same_work(offer: &Offer, task: &Task) -> bool {
-    offer.label == task.label && offered(offer).eq(among(&task.candidates))
+    offer.label == task.label && members_offered(offer).eq(members_among(&task.candidates))
 }
 
 /// The people who are candidates as members of groups, each with the group.
-fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
+fn members_among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
     candidates.iter().filter_map(|candidate| match candidate {
         Candidate::Member { person, group } => Some((person.as_str(), group.as_str())),
         Candidate::User(_) | Candidate::Group(_) => None,
     })
 }
 
-/// The same of an offer.
-fn offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
+/// The people to whom an offer is made as members of groups, each with the group.
+fn members_offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
     let candidates = offer.candidates.iter();
     candidates.filter_map(|principal| Some((principal.id(), principal.member_of()?)))
 }
 
 /// Adds the candidates who must be members to the question to the directory.
 pub(super) fn ask_for_memberships(open_state: OpenState<'_>, lookup: &mut Lookup) {
-    let candidates = open_state.open().flat_map(|task| among(&task.candidates));
-    let people = candidates.map(|(person, _)| person.to_owned());
+    let members = open_state
+        .open()
+        .flat_map(|task| members_among(&task.candidates));
+    let people = members.map(|(person, _)| person.to_owned());
     lookup.memberships_of.extend(people);
 }
 
@@ -56,7 +58,7 @@ pub(super) fn ask_for_memberships(open_state: OpenState<'_>, lookup: &mut Lookup
 pub(super) fn ask_for_groups(
     graph: &Graph,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
     lookup: &mut Lookup,
 ) {
@@ -67,7 +69,7 @@ pub(super) fn ask_for_groups(
         return;
     }
     // As many as there may be tasks, and one more, even if all people without a task are members.
-    let people = OFFERS_MAX + 1 + without_task(graph, instance, asked, assignment).len();
+    let people = OFFERS_MAX + 1 + without_task(graph, instance, entry, assignment).len();
     lookup.members_max = u32::try_from(people.min(MEMBERS_MAX)).expect("a small number");
 }
 
@@ -76,7 +78,7 @@ pub(super) fn ask_for_groups(
 pub(super) fn expand(
     graph: &Graph,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: Assignment,
     findings: &Findings,
 ) -> Result<Assignment, Rejection> {
@@ -91,11 +93,11 @@ pub(super) fn expand(
         each_member: None,
         ..first.clone()
     };
-    let without_task = without_task(graph, instance, asked, &assignment);
+    let without_task = without_task(graph, instance, entry, &assignment);
     let PendingEntry {
         state_instance,
         cause,
-    } = asked;
+    } = entry;
     let offers_max = OFFERS_MAX.min(TASKS_MAX.saturating_sub(state_instance.tasks.len()));
     let mut offers = Vec::new();
     for offer in &assignment.offers {
@@ -104,9 +106,9 @@ pub(super) fn expand(
             continue;
         };
         let members = findings.members.get(group).map_or(&[][..], Vec::as_slice);
-        let theirs = members.iter();
-        let theirs = theirs.filter(|person| !without_task.contains(person.as_str()));
-        offers.extend(theirs.map(|person| Offer {
+        let people = members.iter();
+        let people = people.filter(|person| !without_task.contains(person.as_str()));
+        offers.extend(people.map(|person| Offer {
             each_member: None,
             candidates: vec![Principal::Member {
                 person: person.clone(),
@@ -120,7 +122,7 @@ pub(super) fn expand(
     }
     let needed = usize::try_from(assignment.needed).unwrap_or(usize::MAX);
     let needed = needed.clamp(1, OFFERS_MAX);
-    let kept = kept(state_instance, cause);
+    let kept = count_kept(state_instance, cause);
     while offers.len() + kept < needed {
         offers.push(missing.clone());
     }
@@ -134,13 +136,13 @@ pub(super) fn expand(
 fn without_task(
     graph: &Graph,
     instance: &Instance,
-    asked: &PendingEntry,
+    entry: &PendingEntry,
     assignment: &Assignment,
 ) -> BTreeSet<String> {
     let PendingEntry {
         state_instance,
         cause,
-    } = asked;
+    } = entry;
     let keeps = |task: &&Task| match cause {
         EntryCause::Overdue {
             task: Some(overdue),
@@ -149,9 +151,10 @@ fn without_task(
         _ => false,
     };
     let kept = state_instance.tasks.iter().filter(keeps);
-    let kept = kept.flat_map(|task| among(&task.candidates).map(|(person, _)| person));
+    let kept = kept.flat_map(|task| members_among(&task.candidates));
+    let kept = kept.map(|(person, _)| person.to_owned());
     let mut without = must_not_decide(graph, instance, state_instance, assignment);
-    without.extend(kept.map(str::to_owned));
+    without.extend(kept);
     without
 }
 
@@ -197,8 +200,8 @@ pub(super) fn take_from_former(execution: &mut Execution<'_>, state: StateId, fi
     for (task, is_owned, candidates) in concerned {
         let known = execution.instance.task(task).expect("an open task");
         let previous = known.candidates.clone();
-        let spares = || can_spare_task(state_instance_of(&execution.instance, state));
-        let is_withdrawn = candidates.is_empty() && !is_owned && spares();
+        let can_spare = || can_spare_task(state_instance_of(&execution.instance, state));
+        let is_withdrawn = candidates.is_empty() && !is_owned && can_spare();
         execution.emit(if is_withdrawn {
             Event::TaskCancelled {
                 task,

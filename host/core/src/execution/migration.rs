@@ -34,9 +34,8 @@ pub(super) fn begin(
     states: &BTreeMap<String, String>,
 ) -> Result<(), Rejection> {
     operation::not_ended(&execution.instance)?;
-    let previous = execution.context.previous;
+    let (previous, target) = (execution.context.previous, execution.context.version);
     let previous = previous.expect("a migration comes with the version that is left");
-    let target = execution.context.version;
     let violations = migration_violations(&execution.instance, previous, target, states);
     if !violations.is_empty() {
         return Err(Rejection::Invalid(violations));
@@ -75,13 +74,13 @@ impl Migration {
         let pending = std::mem::take(&mut self.pending);
         let is_pending = |state_instance: &&StateInstance| pending.contains(&state_instance.id);
         let active = instance.active.iter().filter(is_pending);
-        let asked: Vec<_> = active
+        let entries: Vec<_> = active
             .map(|state_instance| PendingEntry {
                 state_instance: state_instance.clone(),
                 cause: EntryCause::Migrated,
             })
             .collect();
-        (!asked.is_empty()).then_some(asked)
+        (!entries.is_empty()).then_some(entries)
     }
 
     /// Refuses the migration if it has made a state instance unassignable.

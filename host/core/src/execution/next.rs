@@ -24,7 +24,7 @@ use crate::shown::{self, BRANCHES_MAX};
 
 /// The longest key of a state instance, in characters.
 const KEY_CHARS_MAX: usize = 200;
-/// The largest data of a state instance. Every question about the instance tells it while the state instance is active.
+/// The largest data of a state instance. Every question about the instance contains it while the state instance is active.
 const ITEM_BYTES_MAX: usize = 16 * 1024;
 
 /// The branches of an instance: those that it is in, and those that are about to begin.
@@ -103,7 +103,7 @@ impl<'e> Branches<'e> {
         for target in targets.iter().filter(|target| target.key.is_some()) {
             let mut active = self.instance.active.iter();
             let mut soon = self.entering.iter();
-            let mut works = self.works.iter().map(|(asked, _)| &asked.state_instance);
+            let mut works = self.works.iter().map(|(entry, _)| &entry.state_instance);
             if active.any(|one| has(&one.name, &one.key, target) && !is_left(one.id))
                 || soon.any(|one| has(&one.name, &one.key, target))
                 || works.any(|one| has(&one.name, &one.key, target) && !is_left(one.id))

@@ -92,6 +92,7 @@ fn may_still_fire(graph: &Graph, instance: &Instance, state: StateId, trigger: &
     may_fire(graph, &state_instance_of(instance, state).name, trigger)
 }
 
+/// The deadline of this id, if it counts.
 fn open_deadline(instance: &Instance, id: DeadlineId) -> Option<DueDeadline> {
     let found =
         |deadlines: &[OpenDeadline]| deadlines.iter().find(|deadline| deadline.id == id).cloned();
@@ -112,8 +113,8 @@ fn open_deadline(instance: &Instance, id: DeadlineId) -> Option<DueDeadline> {
     })
 }
 
-/// The open tasks of a deadline.
-fn overdue(instance: &Instance, state: StateId, task: Option<TaskId>) -> Vec<Task> {
+/// The open tasks that are overdue when a deadline passes: this task, or without one all of the state instance.
+fn overdue_tasks(instance: &Instance, state: StateId, task: Option<TaskId>) -> Vec<Task> {
     let state_instance = state_instance_of(instance, state);
     let open = state_instance
         .tasks
@@ -122,6 +123,7 @@ fn overdue(instance: &Instance, state: StateId, task: Option<TaskId>) -> Vec<Tas
     open.cloned().collect()
 }
 
+/// Reminds the people who hold the overdue tasks.
 fn remind(
     execution: &mut Execution<'_>,
     state: StateId,
@@ -129,7 +131,7 @@ fn remind(
     due_at: Timestamp,
     count: u32,
 ) {
-    let recipients = holders(&overdue(&execution.instance, state, task));
+    let recipients = holders(&overdue_tasks(&execution.instance, state, task));
     if !recipients.is_empty() {
         execution.emit(Event::TaskReminded {
             state,
@@ -141,8 +143,9 @@ fn remind(
     }
 }
 
+/// Takes the overdue tasks from their owners.
 fn take_back(execution: &mut Execution<'_>, state: StateId, task: Option<TaskId>) {
-    for task in overdue(&execution.instance, state, task) {
+    for task in overdue_tasks(&execution.instance, state, task) {
         if let TaskStatus::Claimed { owner, .. } = task.status {
             execution.emit(Event::released(task.id, state, owner, Some(OVERDUE), false));
         }
@@ -158,7 +161,7 @@ fn escalate(
     due_at: Timestamp,
     count: u32,
 ) {
-    let overdue = overdue(&execution.instance, state, task);
+    let overdue = overdue_tasks(&execution.instance, state, task);
     if overdue.is_empty() {
         return;
     }
@@ -183,7 +186,7 @@ pub(super) fn withdraw(
     task: Option<TaskId>,
     assignment: &Assignment,
 ) {
-    let kept = assign::kept(state_instance, &EntryCause::Overdue { task, count: 0 });
+    let kept = assign::count_kept(state_instance, &EntryCause::Overdue { task, count: 0 });
     let (graph, instance) = (&execution.context.version.graph, &execution.instance);
     let exclude = assignment.exclude.clone();
     let exclude = separate::all_excluded(graph, instance, &state_instance.name, exclude);
@@ -198,7 +201,7 @@ pub(super) fn withdraw(
         deadlines: None,
         subscriptions: None,
     });
-    for overdue in overdue(&execution.instance, state_instance.id, task) {
+    for overdue in overdue_tasks(&execution.instance, state_instance.id, task) {
         execution.emit(Event::TaskCancelled {
             task: overdue.id,
             state: state_instance.id,
@@ -212,7 +215,7 @@ pub(super) fn withdraw(
     }
 }
 
-/// Fires a trigger without a caller.
+/// Asks flow logic about a trigger without a caller. A savepoint comes first, because the trigger may be refused.
 pub(super) fn fire(
     execution: &mut Execution<'_>,
     state: StateId,

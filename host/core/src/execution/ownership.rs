@@ -30,18 +30,18 @@ pub(super) struct OwnerChange {
 
 /// A claim of the actor's own task changes nothing, so a claim may be repeated.
 pub(super) fn claim(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     if task.owner() == Some(execution.context.actor.id.as_str()) {
         return Ok(());
     }
-    let claimed = rules::claimed(place, task)?;
-    change_owner(execution, None, claimed)
+    let claim = rules::claim_event(place, task)?;
+    change_owner(execution, None, claim)
 }
 
 /// The owner, a substitute of the owner or an operator releases the task.
 pub(super) fn release(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
-    let (state, actor) = (place.state_instance.id, execution.context.actor);
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
+    let actor = execution.context.actor;
     let (owner, reason) = match (place.owned(task, "release"), task.owner()) {
         (Ok((owner, _)), _) if owner == actor.id => (owner, None),
         (Ok((owner, _)), _) => (owner, Some(BY_SUBSTITUTE)),
@@ -49,18 +49,20 @@ pub(super) fn release(execution: &mut Execution<'_>, id: TaskId) -> Result<(), E
         (Err(refusal), _) => return Err(refusal.into()),
     };
     task_not_suspended(&execution.instance, task)?;
+    let state = place.state_instance.id;
     let event = Event::released(id, state, owner.to_owned(), reason, false);
     execution.emit(event);
     Ok(())
 }
 
+/// Gives the task of the owner to a delegate.
 pub(super) fn delegate(
     execution: &mut Execution<'_>,
     id: TaskId,
     to: &str,
     reason: &str,
 ) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     place.acting_for(task, "delegate")?;
     let (owner, ownership) = place.owned(task, "delegate")?;
     task_not_suspended(&execution.instance, task)?;
@@ -86,7 +88,7 @@ pub(super) fn delegate(
 
 /// Gives the task back to the person who delegated it.
 pub(super) fn resolve(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     let (owner, ownership) = place.owned(task, "resolve")?;
     task_not_suspended(&execution.instance, task)?;
     let Some(link) = ownership.delegations.last() else {
@@ -103,16 +105,16 @@ pub(super) fn resolve(execution: &mut Execution<'_>, id: TaskId) -> Result<(), E
     Ok(())
 }
 
+/// Gives the task to another owner, for an operator.
 pub(super) fn reassign(
     execution: &mut Execution<'_>,
     id: TaskId,
     to: &str,
     reason: &str,
 ) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     let initiator = &execution.instance.initiator;
-    let theirs = task.owner() == Some(initiator);
-    if place.is_own_work() && theirs {
+    if place.is_own_work() && task.owner() == Some(initiator) {
         return Err(own_work(place).into());
     }
     check_stated(Some(to), reason)?;
@@ -135,6 +137,7 @@ pub(super) fn reassign(
     change_owner(execution, Some(to), event)
 }
 
+/// Takes the task from its owner, for an operator.
 pub(super) fn reset(
     execution: &mut Execution<'_>,
     id: TaskId,
@@ -158,18 +161,18 @@ fn change_owner(
     to: Option<&str>,
     then: Event,
 ) -> Result<(), ExecutionError> {
-    let begins = match &then {
-        Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => Some(*task),
-        _ => None,
-    };
-    let lookup = Lookup {
-        people: to.map(str::to_owned).into_iter().collect(),
-        calendars: begins.map_or_else(BTreeSet::new, |task| {
-            deadline::calendars_of_claim(&execution.instance, task)
-        }),
-        ..Lookup::default()
+    let calendars = match &then {
+        Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => {
+            deadline::calendars_of_claim(&execution.instance, *task)
+        }
+        _ => BTreeSet::new(),
     };
     let to = to.map(str::to_owned);
+    let lookup = Lookup {
+        people: to.iter().cloned().collect(),
+        calendars,
+        ..Lookup::default()
+    };
     let change = OwnerChange { to, then };
     if lookup.is_empty() {
         return new_owner_found(execution, change, &Findings::default());
@@ -178,6 +181,7 @@ fn change_owner(
     Ok(())
 }
 
+/// Emits the change of owner, unless the directory does not know the new one.
 pub(super) fn new_owner_found(
     execution: &mut Execution<'_>,
     change: OwnerChange,
@@ -202,6 +206,7 @@ pub(super) fn new_owner_found(
     Ok(())
 }
 
+/// The state instance and the owner of an open task.
 fn owned_task(instance: &Instance, id: TaskId) -> Result<(StateId, String), Rejection> {
     let (state_instance, task) = rules::open(instance, id)?;
     match task.owner() {
@@ -255,6 +260,7 @@ fn check_stated(to: Option<&str>, reason: &str) -> Result<(), Rejection> {
     }
 }
 
+/// The refusal of work that is the initiator's own.
 fn own_work(place: Workplace<'_>) -> Rejection {
     let message = format!(
         "{} is the own work of {}, and nobody does it for them",

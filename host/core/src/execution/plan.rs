@@ -35,6 +35,7 @@ struct Effects {
     notes: Vec<Note>,
 }
 
+/// Checks the whole plan, then emits its events.
 pub(super) fn run(
     execution: &mut Execution<'_>,
     occurrence: &Occurrence,
@@ -96,6 +97,7 @@ pub(super) fn cancel_state(
     });
 }
 
+/// Emits the decision, and what follows from it for the state instance that the plan is about.
 fn apply(
     execution: &mut Execution<'_>,
     trigger: &str,
@@ -175,12 +177,11 @@ fn previous_values(instance: &Instance, attributes: &[Attribute]) -> Vec<Attribu
     changed.collect()
 }
 
+/// The state instances that the plan cancels, each once. Refuses one that is not there, and the one that the plan is about.
 fn check_cancel(instance: &Instance, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
     let find = |id: &String| {
-        let here = instance.active.iter().chain(&instance.waiting);
-        let found = here
-            .clone()
-            .find(|state| state.id.to_string() == *id && state.id != moving.state);
+        let mut here = instance.active.iter().chain(&instance.waiting);
+        let found = here.find(|state| state.id.to_string() == *id && state.id != moving.state);
         found.map(|state| state.id).ok_or_else(|| {
             Fault::new(
                 TRANSITION,
@@ -198,6 +199,7 @@ fn check_cancel(instance: &Instance, moving: &Moving, plan: &Plan) -> Result<Vec
     Ok(cancel)
 }
 
+/// The checked effects of the plan. `data` is that of the instance before.
 fn check_effects(version: &Version, data: &Json, plan: &Plan) -> Result<Effects, Fault> {
     let schema = version.schema.as_ref();
     let data = plan

@@ -14,7 +14,7 @@ use crate::lookup::{Findings, Lookup};
 
 /// Adds the owners of claimed tasks to the question to the directory.
 pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
-    for (owner, ownership) in open_state.open().filter_map(claimed) {
+    for (owner, ownership) in open_state.open().filter_map(claimed_by) {
         lookup.memberships_of.insert(owner.to_owned());
         if ownership.on_behalf_of.is_some() {
             lookup.stand_ins_of.insert(owner.to_owned());
@@ -22,7 +22,7 @@ pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
     }
 }
 
-/// After this decision, if the state instance goes on, releases its other tasks that the people of the decision own, or that
+/// Releases the other tasks of a state instance that goes on after this decision: those that the people of the decision own, or that
 /// others own on their behalf. `blind`: the decision is hidden.
 pub(super) fn release_to_others(
     execution: &mut Execution<'_>,
@@ -51,7 +51,7 @@ pub(super) fn release_lost(execution: &mut Execution<'_>, state: StateId, findin
     };
     let lost: Vec<_> = open_state
         .open()
-        .filter_map(|task| claimed(task).map(|(owner, ownership)| (task, owner, ownership)))
+        .filter_map(|task| claimed_by(task).map(|(owner, ownership)| (task, owner, ownership)))
         .filter(|(task, owner, ownership)| !keeps(place, task, owner, ownership, findings))
         .map(|(task, owner, _)| (task.id, owner.to_owned()))
         .collect();
@@ -66,6 +66,7 @@ pub(super) fn release_lost(execution: &mut Execution<'_>, state: StateId, findin
     }
 }
 
+/// Whether the owner may still decide the task, for themselves or for the absent person for whom they claimed it.
 fn keeps(
     place: Workplace<'_>,
     task: &Task,
@@ -92,23 +93,29 @@ fn keeps(
 }
 
 /// The releases of the open tasks that these people own, or that others own on their behalf. `blind`: because of a decision that is hidden.
-pub(super) fn releases(of: &StateInstance, people: &BTreeSet<&str>, blind: bool) -> Vec<Event> {
-    let concerned = |person: &str| people.contains(person);
+pub(super) fn releases(
+    state_instance: &StateInstance,
+    people: &BTreeSet<&str>,
+    blind: bool,
+) -> Vec<Event> {
+    let is_concerned = |person: &str| people.contains(person);
+    let state = state_instance.id;
+    let tasks = state_instance.tasks.iter();
     let mut releases = Vec::new();
-    for task in of.tasks.iter().filter(|task| task.status.is_open()) {
+    for task in tasks.filter(|task| task.status.is_open()) {
         let Some(owner) = task.owner() else {
             continue;
         };
-        if concerned(owner) || task.represented().any(concerned) {
+        if is_concerned(owner) || task.represented().any(is_concerned) {
             let (owner, reason) = (owner.to_owned(), Some(LOST_ELIGIBILITY));
-            releases.push(Event::released(task.id, of.id, owner, reason, blind));
+            releases.push(Event::released(task.id, state, owner, reason, blind));
         }
     }
     releases
 }
 
 /// The owner, if they claimed the task. None for an owner by assignment or delegation, who need not be a candidate.
-fn claimed(task: &Task) -> Option<(&str, &Ownership)> {
+fn claimed_by(task: &Task) -> Option<(&str, &Ownership)> {
     match &task.status {
         TaskStatus::Claimed {
             owner, ownership, ..

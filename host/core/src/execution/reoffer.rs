@@ -69,13 +69,13 @@ pub(super) fn replace_offers(
         subscriptions,
     });
     let instance = &execution.instance;
-    let offers = assign::completed(graph, instance, state_instance, assignment.offers);
+    let offers = assign::effective_offers(graph, instance, state_instance, assignment.offers);
     let reassigned = state_instance_of(instance, state_instance.id);
     let open_state = OpenState::of(graph, instance, reassigned);
     let continued = continued(open_state, why, &offers, findings);
     // The offers by their places, because the new tasks come in the order of their offers.
     let mut offers: BTreeMap<usize, Offer> = offers.into_iter().enumerate().collect();
-    let mut made = Vec::new();
+    let mut new_tasks = Vec::new();
     for task in state_instance
         .tasks
         .iter()
@@ -87,31 +87,32 @@ pub(super) fn replace_offers(
             continue;
         };
         let (ids, instance) = (&mut *execution.ids, &execution.instance);
-        let new = assign::task(ids, instance, now, offer, Some(&task.status), findings)?;
+        let new = assign::new_task(ids, instance, now, offer, Some(&task.status), findings)?;
         // A migration may bring other deadlines. The deadlines of a task cannot change, so such a task is replaced. On a
         // reoffer the task keeps its deadlines.
         let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
         if why == ReofferCause::Reoffered || !has_deadlines {
-            offer_kept(execution, state_instance.id, why, task, new);
+            keep(execution, state_instance.id, why, task, new);
         } else {
             withdraw(execution, state_instance.id, why, task);
-            made.push((place, new));
+            new_tasks.push((place, new));
         }
     }
     for (place, offer) in offers {
         let (ids, instance) = (&mut *execution.ids, &execution.instance);
-        let new = assign::task(ids, instance, now, offer, None, findings)?;
-        made.push((place, new));
+        let new = assign::new_task(ids, instance, now, offer, None, findings)?;
+        new_tasks.push((place, new));
     }
-    made.sort_by_key(|(place, _)| *place);
-    for (_, task) in made {
+    new_tasks.sort_by_key(|(place, _)| *place);
+    for (_, task) in new_tasks {
         execution.emit(Event::TaskCreated {
             state: state_instance.id,
             state_name: state_instance.name.clone(),
             task,
         });
     }
-    fallback::queue_check(execution, state_instance.id, Cause::Replaced);
+    let checks = &mut execution.staffing_checks;
+    fallback::queue_check(state_instance.id, Cause::Replaced, checks);
     Ok(())
 }
 
@@ -152,7 +153,7 @@ fn continued(
 }
 
 /// Keeps a task, with the new candidates.
-fn offer_kept(
+fn keep(
     execution: &mut Execution<'_>,
     state: StateId,
     why: ReofferCause,
@@ -170,6 +171,7 @@ fn offer_kept(
     }
 }
 
+/// Cancels a task that is not offered again.
 fn withdraw(execution: &mut Execution<'_>, state: StateId, why: ReofferCause, task: &Task) {
     execution.emit(Event::TaskCancelled {
         task: task.id,

@@ -1,7 +1,7 @@
 //! The host's rules for starts, claims and decisions. The host checks them before it calls flow logic, and flow logic cannot override them.
 //!
 //! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for releases,
-//! delegations and the commands of operators on tasks.
+//! delegations and the commands of operators on tasks, and `suspension` those for suspended tasks.
 
 use super::eligibility::Workplace;
 use super::{Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
@@ -18,6 +18,7 @@ use crate::rejection::{Rejection, Winner};
 use crate::schema::Schema;
 use crate::shown;
 
+/// Refuses a start by a person outside the groups of initiators, or with data that does not satisfy the schema.
 pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejection> {
     let initiators = &context.version.graph.initiators;
     // The host starts children. The initiator was checked when the parent started.
@@ -108,7 +109,7 @@ pub(super) fn task_not_suspended(instance: &Instance, task: &Task) -> Result<(),
 }
 
 /// The event of a claim by the actor, with no deadlines yet.
-pub(super) fn claimed(place: Workplace<'_>, task: &Task) -> Result<Event, Rejection> {
+pub(super) fn claim_event(place: Workplace<'_>, task: &Task) -> Result<Event, Rejection> {
     let on_behalf_of = place.claimed_for(task)?;
     if let TaskStatus::Claimed {
         owner, claimed_at, ..
@@ -140,19 +141,16 @@ pub(super) fn claim_if_pending(
     execution: &mut Execution<'_>,
     id: TaskId,
 ) -> Result<(), ExecutionError> {
-    let (place, task) = place(execution.context, &execution.instance, id)?;
-    match task.status {
-        TaskStatus::Pending => {
-            let claimed = claimed(place, task)?;
-            execution.emit(claimed);
-            Ok(())
-        }
-        _ => Ok(()),
+    let (place, task) = workplace(execution.context, &execution.instance, id)?;
+    if task.status == TaskStatus::Pending {
+        let claim = claim_event(place, task)?;
+        execution.emit(claim);
     }
+    Ok(())
 }
 
 /// The open task and where it is.
-pub(super) fn place<'a>(
+pub(super) fn workplace<'a>(
     context: Context<'a>,
     instance: &'a Instance,
     id: TaskId,
@@ -172,14 +170,14 @@ pub(super) fn may_decide(
     instance: &Instance,
     mut deciding: Deciding,
 ) -> Result<Phase, Rejection> {
-    let (place, task) = place(context, instance, deciding.task)?;
+    let (place, task) = workplace(context, instance, deciding.task)?;
     let state_instance = place.state_instance;
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
     task_not_suspended(instance, task)?;
     let transition = may_trigger(context, state_instance, &deciding.outcome)?;
     let comment = deciding.comment.as_deref();
     shown::check_decision(instance, comment, deciding.input.as_str())?;
-    let mut violations: Vec<_> = against_rule(transition, comment).into_iter().collect();
+    let mut violations: Vec<_> = comment_violation(transition, comment).into_iter().collect();
     violations.extend(input_violations(transition, &deciding.input));
     if !violations.is_empty() {
         return Err(Rejection::Invalid(violations));
@@ -289,7 +287,7 @@ fn may_trigger<'a>(
 }
 
 /// The violation of the transition's rule by the comment of a decision.
-fn against_rule(transition: &Transition, comment: Option<&str>) -> Option<Violation> {
+fn comment_violation(transition: &Transition, comment: Option<&str>) -> Option<Violation> {
     let is_blank = comment.is_none_or(|comment| comment.trim().is_empty());
     let (code, message) = match transition.comment {
         CommentRule::Required if is_blank => ("required", "needs a comment"),
@@ -314,6 +312,7 @@ pub(super) fn input_violations(transition: &Transition, input: &Json) -> Vec<Vio
     violations(&schema, "/input", input)
 }
 
+/// Refuses a document that violates the schema. `below` is the pointer to the document.
 pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
     let violations = violations(schema, below, document);
     if violations.is_empty() {

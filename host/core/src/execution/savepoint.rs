@@ -45,7 +45,7 @@ pub(super) fn set(execution: &mut Execution<'_>, state: StateId, trigger: &str, 
 }
 
 /// Takes a refusal of flow logic.
-pub(super) fn refused(
+pub(super) fn take_refusal(
     execution: &mut Execution<'_>,
     function: &'static str,
     refusal: Refusal,
@@ -96,11 +96,11 @@ fn undo(execution: &mut Execution<'_>, savepoint: Savepoint, reason: Reason) {
     execution.entering.clear();
     execution.works.clear();
     execution.phase = Phase::Settle;
-    refuse(execution, savepoint.state, savepoint.trigger, reason);
+    record_refusal(execution, savepoint.state, savepoint.trigger, reason);
 }
 
 /// Records the refusal of a trigger without a caller.
-pub(super) fn refuse(
+pub(super) fn record_refusal(
     execution: &mut Execution<'_>,
     state: StateId,
     trigger: String,

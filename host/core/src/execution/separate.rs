@@ -99,25 +99,26 @@ pub(super) fn exclude_elsewhere(
 fn exclusion(
     graph: &Graph,
     instance: &Instance,
-    from: &StateInstance,
+    state_instance: &StateInstance,
     people: &BTreeSet<&str>,
     blind: bool,
 ) -> Vec<Event> {
-    let exclude = all_excluded(graph, instance, &from.name, from.exclude.clone());
-    if exclude == from.exclude {
+    let (name, known) = (&state_instance.name, &state_instance.exclude);
+    let exclude = all_excluded(graph, instance, name, known.clone());
+    if exclude == *known {
         return Vec::new();
     }
     let mut changes = vec![Event::StateReassigned {
-        state: from.id,
-        needed: from.needed,
-        share: from.share,
+        state: state_instance.id,
+        needed: state_instance.needed,
+        share: state_instance.share,
         exclude,
-        fallback: from.fallback.clone(),
-        priority: from.priority,
-        priority_name: from.priority_name.clone(),
+        fallback: state_instance.fallback.clone(),
+        priority: state_instance.priority,
+        priority_name: state_instance.priority_name.clone(),
         deadlines: None,
         subscriptions: None,
     }];
-    changes.extend(releases(from, people, blind));
+    changes.extend(releases(state_instance, people, blind));
     changes
 }

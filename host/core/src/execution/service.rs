@@ -27,6 +27,7 @@ pub(crate) const TOO_LATE: &str = "too_late";
 const RETRIES_MAX: usize = 10;
 const PAUSE_SECONDS_MAX: u32 = 7 * 24 * 60 * 60;
 
+/// Checks the call that `enter` answers for a service state.
 pub(super) fn check(graph: &Graph, state: &str, call: &ServiceCall) -> Result<(), Fault> {
     let refuse = |message: String| Err(Fault::new(ENTER, message));
     if !is_name(&call.service) {
@@ -66,7 +67,7 @@ pub(super) fn check(graph: &Graph, state: &str, call: &ServiceCall) -> Result<()
             ));
         }
     }
-    deadline::check_without_tasks(ENTER, graph, state, &call.deadlines)?;
+    deadline::check_without_tasks(graph, state, &call.deadlines)?;
     check_subscriptions(graph, state, &call.subscriptions)
 }
 
@@ -110,33 +111,31 @@ pub(super) fn call_ended(
 ) -> Result<(), ExecutionError> {
     operation::not_ended(&execution.instance)?;
     let mut active = execution.instance.active.iter();
-    let found = active.find(|one| one.id == state);
+    let found = active.find(|state_instance| state_instance.id == state);
     let Some(open) = found.and_then(StateInstance::open_call).cloned() else {
-        came_late(execution, state, command);
+        record_late_reply(execution, state, command);
         return Ok(());
     };
     let (result, output) = result_of(command);
-    let (service, told) = (open.service.clone(), result.clone());
-    let (trigger, event) = if let Some(output) = output {
+    let service = open.service;
+    let trigger = if let Some(output) = output {
         let name = &state_instance_of(&execution.instance, state).name;
         let graph = &execution.context.version.graph;
         check_reply(graph.transition(name, &open.on_reply), output)?;
-        let event = Event::ServiceAnswered {
+        execution.emit(Event::ServiceAnswered {
             state,
-            service,
-            result: told,
-        };
-        (open.on_reply, event)
+            service: service.clone(),
+            result: result.clone(),
+        });
+        open.on_reply
     } else {
-        let event = Event::ServiceFailed {
+        execution.emit(Event::ServiceFailed {
             state,
-            service,
-            result: told,
-        };
-        (open.on_failure, event)
+            service: service.clone(),
+            result: result.clone(),
+        });
+        open.on_failure
     };
-    let service = open.service;
-    execution.emit(event);
     let input = output.cloned().unwrap_or_else(Json::empty);
     let source = Source::Service { service, result };
     overdue::fire(execution, state, trigger, source, input);
@@ -170,7 +169,7 @@ fn check_reply(way: Option<&Transition>, output: &Json) -> Result<(), Rejection>
 }
 
 /// Records a reply to a call without a result in a state that has ended meanwhile. A failure is not recorded, because nobody needs it.
-fn came_late(execution: &mut Execution<'_>, state: StateId, command: &Command) {
+fn record_late_reply(execution: &mut Execution<'_>, state: StateId, command: &Command) {
     let mut past = execution.instance.past.iter();
     let left = past.find(|past| past.state.id == state);
     let Some(open) = left.and_then(|past| past.state.open_call()) else {
@@ -186,7 +185,7 @@ fn came_late(execution: &mut Execution<'_>, state: StateId, command: &Command) {
             message,
         };
         let trigger = open.on_reply.clone();
-        savepoint::refuse(execution, state, trigger, reason);
+        savepoint::record_refusal(execution, state, trigger, reason);
     }
 }
 

@@ -56,13 +56,15 @@ struct Sent<'s> {
 
 /// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
 /// instance that subscribes to its trigger under that key. A signal to all is only for the named state instance. Both are
-/// refused if there is no such state instance, and never buffered.
+/// refused if there is no such state instance, and never buffered. `meant` is the named state instance; a signal to all always has a
+/// correlation key.
 pub(super) fn receive(
     execution: &mut Execution<'_>,
     trigger: &str,
     id: &str,
     input: &Json,
-    (correlation, meant): (Option<&str>, Option<StateId>),
+    correlation: Option<&str>,
+    meant: Option<StateId>,
 ) -> Result<(), ExecutionError> {
     let graph = &execution.context.version.graph;
     operation::not_ended(&execution.instance)?;
@@ -78,8 +80,8 @@ pub(super) fn receive(
     };
     let is_meant = |state_instance: &&StateInstance| {
         let is_subscribed = |key| {
-            let mut all = state_instance.correlated();
-            all.any(|(one, own)| own == key && one.trigger == trigger)
+            let mut correlated = state_instance.correlated();
+            correlated.any(|(subscription, own)| own == key && subscription.trigger == trigger)
         };
         meant.is_none_or(|meant| meant == state_instance.id)
             && correlation.is_none_or(is_subscribed)
@@ -90,7 +92,7 @@ pub(super) fn receive(
         .map(|state_instance| state_instance.id);
     match (taker, correlation) {
         (Some(state), _) => {
-            permits(graph, instance, state, sent)?;
+            check_permission(graph, instance, state, sent)?;
             check_payload(graph, instance, state, sent)?;
         }
         (None, Some(name)) => {
@@ -99,8 +101,8 @@ pub(super) fn receive(
         }
         (None, None) => check_buffered_payload(graph, sent)?,
     }
-    let queues = |state| queues(graph, instance, state, trigger);
-    let taker = taker.filter(|state| correlation.is_some() || !queues(*state));
+    let taker =
+        taker.filter(|state| correlation.is_some() || !queues(graph, instance, *state, trigger));
     if taker.is_none() {
         check_room(instance, sent)?;
     }
@@ -112,7 +114,7 @@ pub(super) fn receive(
         sender: sent.sender.clone(),
     });
     if let Some(state) = taker {
-        propose(execution, state, sent);
+        execution.phase = proposal(state, sent);
     }
     Ok(())
 }
@@ -182,6 +184,7 @@ fn check_room(instance: &Instance, sent: &Sent<'_>) -> Result<(), Rejection> {
     Err(Rejection::not_now("limit_reached", message))
 }
 
+/// Refuses a trigger that the flow declares for no signal.
 fn check_declared(graph: &Graph, trigger: &str) -> Result<(), Rejection> {
     let declared = graph.transitions.iter().filter(|way| by_signal(way));
     let mut declared: Vec<_> = declared.map(|way| way.trigger.as_str()).collect();
@@ -209,12 +212,14 @@ fn takers<'t>(
     instance.active.iter().filter(takes)
 }
 
+/// The transition that a signal fires in the state.
 fn way<'g>(graph: &'g Graph, state: &str, trigger: &str) -> Option<&'g Transition> {
     let way = graph.transition(state, trigger);
     way.filter(|way| by_signal(way))
 }
 
-fn permits(
+/// Refuses a sender who lacks the permission that the taker's transition needs.
+fn check_permission(
     graph: &Graph,
     instance: &Instance,
     state: StateId,
@@ -234,7 +239,8 @@ fn permits(
     }
 }
 
-fn propose(execution: &mut Execution<'_>, state: StateId, sent: &Sent<'_>) {
+/// The question to `transition` about a signal that this state instance takes.
+fn proposal(state: StateId, sent: &Sent<'_>) -> Phase {
     let occurrence = Occurrence {
         state_instance: state.to_string(),
         trigger: sent.trigger.to_owned(),
@@ -250,7 +256,7 @@ fn propose(execution: &mut Execution<'_>, state: StateId, sent: &Sent<'_>) {
         state,
         decision: None,
     };
-    execution.phase = Phase::Transition(occurrence.into(), moving);
+    Phase::Transition(occurrence.into(), moving)
 }
 
 /// Drops buffered signals whose trigger a wait state declares without taking buffered signals, unless another state instance
@@ -261,7 +267,7 @@ pub(super) fn drop_buffered(execution: &mut Execution<'_>) {
         let instance = &execution.instance;
         let mut active = instance.active.iter();
         // A join that began after it may have cancelled it.
-        let Some(state_instance) = active.find(|one| one.id == state) else {
+        let Some(state_instance) = active.find(|active| active.id == state) else {
             continue;
         };
         let is_dropped = |signal: &&BufferedSignal| {
@@ -324,15 +330,15 @@ pub(super) fn take_buffered(execution: &mut Execution<'_>) -> bool {
         at: signal.at,
     };
     let instance = &execution.instance;
-    let checked = permits(graph, instance, state, &sent);
+    let checked = check_permission(graph, instance, state, &sent);
     match checked.and_then(|()| check_payload(graph, instance, state, &sent)) {
         Ok(()) => {
             savepoint::set(execution, state, sent.trigger, true);
-            propose(execution, state, &sent);
+            execution.phase = proposal(state, &sent);
         }
         Err(refused) => {
             let trigger = signal.trigger.clone();
-            savepoint::refuse(execution, state, trigger, refused.into_reason());
+            savepoint::record_refusal(execution, state, trigger, refused.into_reason());
         }
     }
     true

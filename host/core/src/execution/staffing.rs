@@ -218,15 +218,15 @@ fn augment(
     eligible: &[Vec<usize>],
     task: usize,
     doing: &mut [Option<usize>],
-    asked: &mut [bool],
+    tried: &mut [bool],
 ) -> bool {
     for &person in &eligible[task] {
-        if std::mem::replace(&mut asked[person], true) {
+        if std::mem::replace(&mut tried[person], true) {
             continue;
         }
         let is_free = match doing[person] {
             None => true,
-            Some(other) => augment(eligible, other, doing, asked),
+            Some(other) => augment(eligible, other, doing, tried),
         };
         if is_free {
             doing[person] = Some(task);

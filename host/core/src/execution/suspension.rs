@@ -22,7 +22,7 @@ pub(super) fn suspend(
     reason: Option<&str>,
     until: Option<Timestamp>,
 ) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     check_holder(place, task, "suspend")?;
     task_not_suspended(&execution.instance, task)?;
     let now = execution.context.now;
@@ -48,7 +48,7 @@ pub(super) fn suspend(
 
 /// The owner, a substitute of the owner or an operator resumes the task.
 pub(super) fn resume(execution: &mut Execution<'_>, id: TaskId) -> Result<(), ExecutionError> {
-    let (place, task) = rules::place(execution.context, &execution.instance, id)?;
+    let (place, task) = rules::workplace(execution.context, &execution.instance, id)?;
     check_holder(place, task, "resume")?;
     if task.suspended.is_none() {
         let message = "the task is not suspended";

@@ -63,8 +63,9 @@ fn new_child(ids: &mut Ids<'_>, child: Child) -> Result<ChildInstance, Fault> {
     })
 }
 
+/// Checks what `enter` answers for a wait state.
 pub(super) fn check(graph: &Graph, state: &str, waiting: &Waiting) -> Result<(), Fault> {
-    deadline::check_without_tasks(ENTER, graph, state, &waiting.deadlines)?;
+    deadline::check_without_tasks(graph, state, &waiting.deadlines)?;
     check_subscriptions(graph, state, &waiting.subscriptions)?;
     let count = waiting.children.len();
     if count > CHILDREN_MAX {

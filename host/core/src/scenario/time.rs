@@ -55,44 +55,42 @@ fn open(state: &StateInstance) -> impl Iterator<Item = &Task> {
     state.tasks.iter().filter(|task| task.status.is_open())
 }
 
-impl World {
-    /// Moves the time to the next moment by `until` at which the host acts by itself, and returns its command: for a deadline that
-    /// passes, or for an absence that begins or ends. Without one, moves the time to `until`.
-    pub fn next_moment(&mut self, until: Timestamp) -> Option<Command> {
-        let running = self.instance.as_ref();
-        let running = running.filter(|instance| instance.status == Status::Running);
-        let next = running.and_then(|instance| {
-            let deadlines = moments(instance).map(|(at, deadline)| (at, Some(deadline)));
-            let change = self.directory.next_change(self.now);
-            // `None` sorts first: the absence comes before the deadlines of its moment.
-            let next = deadlines.chain(change.map(|at| (at, None))).min();
-            let (at, deadline) = next.filter(|(at, _)| *at <= until)?;
-            Some((instance.id, at, deadline))
-        });
-        let Some((instance, at, deadline)) = next else {
-            self.now = self.now.max(until);
-            return None;
-        };
-        self.now = self.now.max(at);
-        Some(match deadline {
-            Some(deadline) => Command::Deadline {
-                instance,
-                deadline,
-                due_at: at,
-            },
-            None => Command::Reassessment { instance },
-        })
-    }
+/// Moves the time to the next moment by `until` at which the host acts by itself, and returns its command: for a deadline that
+/// passes, or for an absence that begins or ends. Without one, moves the time to `until`.
+pub fn next_moment(world: &mut World, until: Timestamp) -> Option<Command> {
+    let running = world.instance.as_ref();
+    let running = running.filter(|instance| instance.status == Status::Running);
+    let next = running.and_then(|instance| {
+        let deadlines = moments(instance).map(|(at, deadline)| (at, Some(deadline)));
+        let change = world.directory.next_change(world.now);
+        // `None` sorts first: the absence comes before the deadlines of its moment.
+        let next = deadlines.chain(change.map(|at| (at, None))).min();
+        let (at, deadline) = next.filter(|(at, _)| *at <= until)?;
+        Some((instance.id, at, deadline))
+    });
+    let Some((instance, at, deadline)) = next else {
+        world.now = world.now.max(until);
+        return None;
+    };
+    world.now = world.now.max(at);
+    Some(match deadline {
+        Some(deadline) => Command::Deadline {
+            instance,
+            deadline,
+            due_at: at,
+        },
+        None => Command::Reassessment { instance },
+    })
+}
 
-    /// Whether the deadline of this command is still due after it ran: a host would try it again and again.
-    pub fn is_still_due(&self, command: &Command) -> bool {
-        let Command::Deadline {
-            deadline, due_at, ..
-        } = command
-        else {
-            return false;
-        };
-        let mut left = self.instance.iter().flat_map(moments);
-        left.any(|moment| moment == (*due_at, *deadline))
-    }
+/// Whether the deadline of this command is still due after it ran: a host would try it again and again.
+pub fn is_still_due(world: &World, command: &Command) -> bool {
+    let Command::Deadline {
+        deadline, due_at, ..
+    } = command
+    else {
+        return false;
+    };
+    let mut left = world.instance.iter().flat_map(moments);
+    left.any(|moment| moment == (*due_at, *deadline))
 }

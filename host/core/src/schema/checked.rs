@@ -133,7 +133,7 @@ impl Schema {
     /// The violations of the schema in `data`, in the schema's order, at most [`VIOLATIONS_MAX`]. If the check or the
     /// list would take too long, there is one general violation instead.
     pub fn violations(&self, data: &Json) -> Vec<Violation> {
-        self.told(data, |value| {
+        self.violations_by(data, |value| {
             let errors = self.validator.iter_errors(value);
             errors
                 .flat_map(|error| violations_of(&error))
@@ -148,11 +148,15 @@ impl Schema {
             let error = self.validator.validate(value).err();
             error.iter().flat_map(violations_of).take(1).collect()
         };
-        self.told(data, first).into_iter().next()
+        self.violations_by(data, first).into_iter().next()
     }
 
-    /// The violations that `tell` lists; none for a document that satisfies the schema.
-    fn told(&self, data: &Json, tell: impl FnOnce(&Value) -> Vec<Violation>) -> Vec<Violation> {
+    /// The violations that `list` finds. It is not called for a document that satisfies the schema or takes too long.
+    fn violations_by(
+        &self,
+        data: &Json,
+        list: impl FnOnce(&Value) -> Vec<Violation>,
+    ) -> Vec<Violation> {
         let bytes = data.as_str().len();
         if self.cost.judging(bytes) > JUDGING_MAX {
             let message = format!(
@@ -168,7 +172,7 @@ impl Schema {
                 "this does not satisfy its schema, and it is too long to list the violations";
             vec![violation(String::new(), "schema", message)]
         } else {
-            tell(&value)
+            list(&value)
         }
     }
 }

@@ -108,7 +108,7 @@ fn schema(pointer: String, value: &Value) -> Result<(), SchemaError> {
     let members = match value {
         Value::Object(members) => members,
         Value::Bool(_) => return Ok(()),
-        _ => return Err(refused(pointer, told(Form::Schema))),
+        _ => return Err(refused(pointer, name_of(Form::Schema))),
     };
     for (keyword, form) in KEYWORDS {
         if let Some(value) = members.get(*keyword) {
@@ -135,14 +135,14 @@ fn keyword_of(pointer: String, form: Form, value: &Value) -> Result<(), SchemaEr
         Schemas => {
             let items = value.as_array().filter(|items| !items.is_empty());
             let Some(items) = items else {
-                return Err(refused(pointer, told(form)));
+                return Err(refused(pointer, name_of(form)));
             };
             let mut places = items.iter().enumerate();
             return places.try_for_each(|(place, item)| schema(format!("{pointer}/{place}"), item));
         }
         SchemasByName => {
             let Some(members) = value.as_object() else {
-                return Err(refused(pointer, told(form)));
+                return Err(refused(pointer, name_of(form)));
             };
             let mut members = members.iter();
             return members.try_for_each(|(name, item)| schema(member(&pointer, name), item));
@@ -151,7 +151,7 @@ fn keyword_of(pointer: String, form: Form, value: &Value) -> Result<(), SchemaEr
     if fits {
         Ok(())
     } else {
-        Err(refused(pointer, told(form)))
+        Err(refused(pointer, name_of(form)))
     }
 }
 
@@ -179,7 +179,7 @@ fn are_types(value: &Value) -> bool {
 }
 
 /// The name of a form.
-fn told(form: Form) -> &'static str {
+fn name_of(form: Form) -> &'static str {
     match form {
         Boolean => "true or false",
         Count => "a whole number that is not below 0",

@@ -111,7 +111,7 @@ pub(super) fn signals(version: &Version, instance: &Instance) -> Vec<(Command, O
 }
 
 /// The commands that fit the present state of the instance, except a restart.
-pub(super) fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
+pub(super) fn instance_commands(of: &Instance) -> impl Iterator<Item = Command> {
     let (instance, reason) = (of.id, String::new());
     let comment = Command::Comment {
         instance,

@@ -11,7 +11,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window, guarded};
 use wrkflw_runtime::worker::apart;
 use wrkflw_store::StoreError;
-use wrkflw_store::bulk::{Batch, End, Outcome};
+use wrkflw_store::bulk::{self, Batch, End, Outcome};
 
 /// Batches in flight at a time.
 const BATCHES_MAX: usize = 1;
@@ -32,107 +32,110 @@ const KIND: &str = "bulk_item";
 pub(crate) struct BatchQueue(pub(crate) Arc<WorkerContext>);
 
 impl LeaseQueue for BatchQueue {
-    type Slot = ();
+    type Place = ();
     type Error = StoreError;
 
     const NAME: &'static str = "bulk items";
-    const SLOTS: usize = BATCHES_MAX;
+    const PLACES: usize = BATCHES_MAX;
 
     async fn claim(&mut self, window: Window) -> Result<Vec<Claim<()>>, StoreError> {
         let Window { now, lease_end, .. } = window;
         for _ in 0..TURNS_MAX {
-            let batch = self.0.store.claim_batch(now, lease_end, BATCH_ITEMS);
+            let batch = bulk::claim_batch(&self.0.store, now, lease_end, BATCH_ITEMS);
             let Some(batch) = batch.await? else { break };
             if !batch.items.is_empty() {
                 wrkflw_fault::point("batch.claimed");
-                return Ok(vec![Claim::new((), self.0.clone().batch(batch))]);
+                return Ok(vec![Claim::new((), run_batch(self.0.clone(), batch))]);
             }
         }
         Ok(Vec::new())
     }
 }
 
-impl WorkerContext {
-    /// Runs the items of a batch, a few concurrently, and stores their outcomes. Outcomes that come while a statement runs are
-    /// stored together by the next one.
-    async fn batch(self: Arc<Self>, batch: Batch) {
-        let batch = Arc::new(batch);
-        let (ended, mut ends) = mpsc::channel(batch.items.len().max(1));
-        let stopped = AtomicBool::new(false);
-        let working = async {
-            let ended = ended;
-            let work = |(number, (instance, attempts)): (usize, (InstanceId, u32))| {
-                let (context, batch, ended, stopped) = (&self, &batch, &ended, &stopped);
-                async move {
-                    if number % AT_ONCE == 0 && context.is_stopped(batch).await {
-                        stopped.store(true, Ordering::Relaxed);
-                    }
-                    if stopped.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let (context, batch) = (Arc::clone(context), Arc::clone(batch));
-                    let one = async move { context.one(&batch, instance, attempts).await };
-                    if let Some(end) = apart(one).await {
-                        ended
-                            .send(end)
-                            .await
-                            .expect("outcomes are received until all items have ended");
-                    }
+/// Runs the items of a batch, a few concurrently, and stores their outcomes. Outcomes that come while a statement runs are
+/// stored together by the next one.
+async fn run_batch(context: Arc<WorkerContext>, batch: Batch) {
+    let batch = Arc::new(batch);
+    let (ended, mut ends) = mpsc::channel(batch.items.len().max(1));
+    let stopped = AtomicBool::new(false);
+    let working = async {
+        let ended = ended;
+        let work = |(number, (instance, attempts)): (usize, (InstanceId, u32))| {
+            let (context, batch, ended, stopped) = (&context, &batch, &ended, &stopped);
+            async move {
+                if number % AT_ONCE == 0 && is_stopped(context, batch).await {
+                    stopped.store(true, Ordering::Relaxed);
                 }
-            };
-            let items = futures_util::stream::iter(batch.items.iter().copied().enumerate());
-            items.for_each_concurrent(AT_ONCE, work).await;
-        };
-        let noting = async {
-            let mut together = Vec::new();
-            while ends.recv_many(&mut together, batch.items.len()).await > 0 {
-                let settled = self.store.settle_items(&batch, &together).await;
-                unsettled(&batch, settled);
-                together.clear();
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (context, batch) = (Arc::clone(context), Arc::clone(batch));
+                let one = async move { run_item(&context, &batch, instance, attempts).await };
+                if let Some(end) = apart(one).await {
+                    ended
+                        .send(end)
+                        .await
+                        .expect("outcomes are received until all items have ended");
+                }
             }
         };
-        tokio::join!(working, noting);
-    }
+        let items = futures_util::stream::iter(batch.items.iter().copied().enumerate());
+        items.for_each_concurrent(AT_ONCE, work).await;
+    };
+    let noting = async {
+        let mut together = Vec::new();
+        while ends.recv_many(&mut together, batch.items.len()).await > 0 {
+            let settled = bulk::settle_items(&context.store, &batch, &together).await;
+            unsettled(&batch, settled);
+            together.clear();
+        }
+    };
+    tokio::join!(working, noting);
+}
 
-    /// Whether somebody has stopped the operation. If this host cannot read that, the items go on.
-    async fn is_stopped(&self, batch: &Batch) -> bool {
-        let ended = self.store.has_ended(batch.tenant, batch.operation).await;
-        ended.unwrap_or(false)
-    }
+/// Whether somebody has stopped the operation. If this host cannot read that, the items go on.
+async fn is_stopped(context: &WorkerContext, batch: &Batch) -> bool {
+    let ended = bulk::has_ended(&context.store, batch.tenant, batch.operation).await;
+    ended.unwrap_or(false)
+}
 
-    /// Runs one item. None if the item must be tried again.
-    async fn one(&self, batch: &Batch, instance: InstanceId, attempts: u32) -> Option<End> {
-        if self.cancel.is_cancelled() {
-            // Other hosts may claim it at once.
-            let next = self.clock.now();
-            let put_off = self.store.put_off_item(batch, instance, attempts, next);
+/// Runs one item. None if the item must be tried again.
+async fn run_item(
+    context: &WorkerContext,
+    batch: &Batch,
+    instance: InstanceId,
+    attempts: u32,
+) -> Option<End> {
+    if context.cancel.is_cancelled() {
+        // Other hosts may claim it at once.
+        let next = context.clock.now();
+        let put_off = bulk::put_off_item(&context.store, batch, instance, attempts, next);
+        unsettled(batch, put_off.await);
+        return None;
+    }
+    let worked = guarded(context.lease, context.handle_job.item(batch, instance)).await;
+    let at = context.clock.now();
+    let outcome = match worked {
+        Ok(outcome) => outcome,
+        Err(detail) if attempts >= ATTEMPTS_MAX => Outcome::Failed {
+            code: "unavailable".to_owned(),
+            detail,
+        },
+        Err(detail) => {
+            tracing::warn!(operation.id = %batch.operation, instance.id = %instance, attempts, "an item failed: {detail}");
+            let next = context.retry_at(attempts);
+            let put_off = bulk::put_off_item(&context.store, batch, instance, attempts, next);
             unsettled(batch, put_off.await);
             return None;
         }
-        let worked = guarded(self.lease, self.handle_job.item(batch, instance)).await;
-        let at = self.clock.now();
-        let outcome = match worked {
-            Ok(outcome) => outcome,
-            Err(detail) if attempts >= ATTEMPTS_MAX => Outcome::Failed {
-                code: "unavailable".to_owned(),
-                detail,
-            },
-            Err(detail) => {
-                tracing::warn!(operation.id = %batch.operation, instance.id = %instance, attempts, "an item failed: {detail}");
-                let next = self.retry_at(attempts);
-                let put_off = self.store.put_off_item(batch, instance, attempts, next);
-                unsettled(batch, put_off.await);
-                return None;
-            }
-        };
-        wrkflw_fault::point("batch.item_done");
-        tally(KIND, matches!(outcome, Outcome::Done { .. }));
-        Some(End {
-            instance,
-            outcome,
-            at,
-        })
-    }
+    };
+    wrkflw_fault::point("batch.item_done");
+    tally(KIND, matches!(outcome, Outcome::Done { .. }));
+    Some(End {
+        instance,
+        outcome,
+        at,
+    })
 }
 
 /// Logs a failure to store outcomes. Another worker claims the items again when their lease has expired.

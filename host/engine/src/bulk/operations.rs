@@ -1,23 +1,22 @@
-//! Starts and stops bulk operations.
+//! Starts and stops bulk operations, and reads their status.
 
 use uuid::Uuid;
 
-use super::{CANCEL, MIGRATE, Many, Migrations};
-use crate::Engine;
-use crate::definitions::need;
+use super::{Bulk, CANCEL, MIGRATE, Many, Migrations};
 use crate::error::Error;
+use crate::permission::{need, note};
 use crate::request::{Identity, id_under};
 use crate::validation::{check_id, check_key, check_reason, check_states};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::bulk::{AliveFilter, BeginResult, NewOperation, Operation, RUNNING_MAX};
+use wrkflw_store::bulk::{self, AliveFilter, BeginResult, NewOperation, Operation, RUNNING_MAX};
 use wrkflw_store::viewer::Viewer;
 
-impl Engine {
+impl Bulk<'_> {
     /// Starts an operation on all instances that match the filter. A repeated request with the same idempotency key returns the
     /// operation of the first one.
-    pub async fn begin_many(
-        &self,
+    pub async fn begin(
+        self,
         who: &Identity,
         many: &Many,
         key: Option<&str>,
@@ -33,14 +32,9 @@ impl Engine {
             instances: &instances,
             more,
         };
-        let note = self.note(&who.subject);
-        match self
-            .0
-            .store
-            .begin_operation(who.tenant, &new, &note)
-            .await?
-        {
-            BeginResult::Yes => self.0.post_commit.wake_workers(),
+        let note = note(&self.engine.0.clock, &who.subject);
+        match bulk::begin(&self.engine.0.store, who.tenant, &new, &note).await? {
+            BeginResult::Yes => self.engine.0.post_commit.wake_workers(),
             BeginResult::Taken => return Err(Error::KeyReused),
             BeginResult::TooMany => {
                 let detail = format!(
@@ -54,10 +48,10 @@ impl Engine {
 
     /// Stops an operation that the caller may see. Items in progress are finished. The caller needs the permission to start such an
     /// operation.
-    pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
-        let actor = self.actor(who).await?;
+    pub async fn stop(self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
+        let actor = self.engine.actor(who).await?;
         need(&actor, CANCEL).or_else(|_| need(&actor, MIGRATE))?;
-        let viewer = self.viewer(who).await?;
+        let viewer = self.engine.viewer(who).await?;
         let operation = self.operation_shown(who, &viewer, id).await?;
         let needed = if operation.action == "cancel" {
             CANCEL
@@ -65,8 +59,8 @@ impl Engine {
             MIGRATE
         };
         need(&actor, needed)?;
-        let note = self.note(&who.subject);
-        if !self.0.store.stop_operation(who.tenant, id, &note).await? {
+        let note = note(&self.engine.0.clock, &who.subject);
+        if !bulk::stop(&self.engine.0.store, who.tenant, id, &note).await? {
             return Err(Error::missing("operation", id));
         }
         self.operation(who, id).await
@@ -75,7 +69,7 @@ impl Engine {
     /// The status of an operation. Its totals count instances. So if instances are restricted, people other than the requester
     /// see it only if they see all instances.
     pub async fn operation_shown(
-        &self,
+        self,
         who: &Identity,
         viewer: &Viewer,
         id: Uuid,
@@ -88,14 +82,14 @@ impl Engine {
     }
 
     /// The status of an operation. Checks no permission.
-    pub async fn operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
-        let found = self.0.store.operation(who.tenant, id).await?;
+    pub async fn operation(self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
+        let found = bulk::get(&self.engine.0.store, who.tenant, id).await?;
         found.ok_or_else(|| Error::missing("operation", id))
     }
 
     /// Refuses a caller without the permission, and a request that would fail for every instance.
-    pub(super) async fn check_many(&self, who: &Identity, many: &Many) -> Result<(), Error> {
-        let actor = self.actor(who).await?;
+    pub(super) async fn check_many(self, who: &Identity, many: &Many) -> Result<(), Error> {
+        let actor = self.engine.actor(who).await?;
         need(&actor, many.permission())?;
         match many {
             Many::Migrate(migrations) => check_migrations(migrations)?,
@@ -106,13 +100,16 @@ impl Engine {
             }
         }
         let (current, _) = many.about();
-        self.version(who.tenant, &current).await?;
+        self.engine.versions().get(who.tenant, &current).await?;
         if let Many::Migrate(migrations) = many {
             let target = VersionRef {
                 version: migrations.version,
                 ..current
             };
-            self.target_version(who.tenant, &actor, &target).await?;
+            self.engine
+                .versions()
+                .target(who.tenant, &actor, &target)
+                .await?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! What the host knows of the caller.
+//! What the host knows about the caller.
 
-use crate::Engine;
+use super::Directory;
 use crate::error::Error;
 use crate::request::Identity;
-use wrkflw_store::directory::absences::KeptAbsence;
-use wrkflw_store::directory::people::Person;
+use wrkflw_store::directory::absences::{self, KeptAbsence};
+use wrkflw_store::directory::people::{self, Person};
+use wrkflw_store::directory::tenants;
 
 /// The caller, as the token and the directory describe them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +19,13 @@ pub struct Me {
     pub stands_in_for: Vec<KeptAbsence>,
 }
 
-impl Engine {
+impl Directory<'_> {
     /// The facts that the host knows about the caller. It needs no permission: all people may know this about themselves.
-    pub async fn me(&self, who: &Identity) -> Result<Me, Error> {
-        let (store, now) = (&self.0.store, self.0.clock.now());
-        let (actor, _) = store.actor(&who.caller()).await?;
-        let person = store.person(who.tenant, &who.subject).await?;
-        let found = store.absences(who.tenant, &who.subject, now).await?;
+    pub async fn me(self, who: &Identity) -> Result<Me, Error> {
+        let (store, now) = (&self.engine.0.store, self.engine.0.clock.now());
+        let (actor, _) = tenants::actor(store, &who.caller()).await?;
+        let person = people::person(store, who.tenant, &who.subject).await?;
+        let found = absences::list(store, who.tenant, &who.subject, now).await?;
         let (absences, others): (Vec<_>, Vec<_>) = found
             .into_iter()
             .partition(|absence| absence.person == who.subject);

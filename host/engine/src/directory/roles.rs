@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::{run_of, settle};
-use crate::Engine;
 use crate::embedding::EMBED_ISSUE;
 use crate::error::Error;
+use crate::permission::{note, permit};
 use crate::request::Identity;
 use crate::validation::check_id;
 use wrkflw_core::participant::READ_ALL;
-use wrkflw_store::directory::roles::{ROLE_WRITE, Role};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_store::Store;
+use wrkflw_store::directory::roles::{self, ROLE_WRITE, Role};
 
 /// The permissions that the host knows. Flow logic may ask for others.
 pub const PERMISSIONS: &[&str] = &[
@@ -47,17 +49,24 @@ const PERMISSIONS_MAX: usize = 200;
 /// Maximum length of a permission.
 const PERMISSION_BYTES_MAX: usize = 100;
 
-impl Engine {
+/// Roles and what they permit.
+#[derive(Clone, Copy)]
+pub struct Roles<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a Clock,
+}
+
+impl Roles<'_> {
     /// Gives a role exactly these permissions. A role without permissions is deleted. Returns the role before and after the
     /// change; a missing role has no permissions.
-    pub async fn put_role(
-        &self,
+    pub async fn put(
+        self,
         who: &Identity,
         role: &str,
         permissions: &[String],
         dry_run: bool,
     ) -> Result<(Role, Role), Error> {
-        self.permit(who, ROLE_WRITE).await?;
+        permit(self.store, who, ROLE_WRITE).await?;
         check_id("/id", role)?;
         if permissions.len() > PERMISSIONS_MAX {
             let detail = format!("at most {PERMISSIONS_MAX} permissions");
@@ -68,12 +77,9 @@ impl Engine {
         }
         let ordered: BTreeSet<String> = permissions.iter().cloned().collect();
         let permissions: Vec<String> = ordered.into_iter().collect();
-        let before = self.0.store.roles(who.tenant, Some(role)).await?.pop();
-        let (note, run) = (self.note(&who.subject), run_of(dry_run));
-        let put = self
-            .0
-            .store
-            .put_role(who.tenant, role, &permissions, run, &note);
+        let before = roles::list(self.store, who.tenant, Some(role)).await?.pop();
+        let (note, run) = (note(self.clock, &who.subject), run_of(dry_run));
+        let put = roles::put(self.store, who.tenant, role, &permissions, run, &note);
         settle(put.await?, "role", role)?;
         let of = |permissions| Role {
             id: role.to_owned(),
@@ -83,8 +89,8 @@ impl Engine {
     }
 
     /// The role with this id. Checks no permission.
-    pub async fn role(&self, who: &Identity, id: &str) -> Result<Role, Error> {
-        let mut roles = self.0.store.roles(who.tenant, Some(id)).await?;
+    pub async fn get(self, who: &Identity, id: &str) -> Result<Role, Error> {
+        let mut roles = roles::list(self.store, who.tenant, Some(id)).await?;
         roles.pop().ok_or_else(|| Error::missing("role", id))
     }
 }

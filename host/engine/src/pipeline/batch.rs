@@ -69,7 +69,7 @@ struct Queue<T> {
 }
 
 impl<B: Batch> Batcher<B> {
-    /// The workers are tasks of `tasks`.
+    /// A batcher without items. Its workers will be tasks of `tasks`.
     pub(super) fn new(batch: B, bounds: Bounds, tasks: TaskTracker) -> Batcher<B> {
         let queue = Queue {
             waiting: VecDeque::new(),

@@ -1,6 +1,6 @@
 //! The instance cache: the instances that this host committed last, or read for items of bulk operations, the groups and permissions
-//! of its last callers, and the active versions of the definitions that it started last. A command that finds what it needs here reads nothing from the
-//! database.
+//! of its last callers, and the active versions of the definitions that it started last. A command that finds what it needs here
+//! reads nothing from the database.
 //!
 //! No decision depends on the cache alone. The commit compares the instance's last entry and the tenant's access mark with the
 //! cached ones, and writes nothing if they differ. The mark changes with every change of the directory, of permissions and of
@@ -117,7 +117,7 @@ impl InstanceCache {
         })
     }
 
-    /// A change that rested on cached rows was committed.
+    /// Counts a hit: a change that relied on cached rows was committed.
     pub(super) fn count_hit(&self) {
         self.score(true);
     }

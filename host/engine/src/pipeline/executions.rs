@@ -20,7 +20,8 @@ use wrkflw_core::question::Question;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_sandbox::{Asking, Cause, Evaluation as Answered, GuestError, Pinned};
+use wrkflw_sandbox::{Asking, Cause, Evaluation as Answered, GuestError, Pinned, Sandbox};
+use wrkflw_store::{Store, definitions, lookups};
 
 /// The directory as an execution reads it.
 #[derive(Clone, Copy)]
@@ -50,7 +51,7 @@ enum NextQuestion {
 }
 
 /// The next question. The execution is mutable because it is sent to another thread, not shared with one.
-fn asked(execution: &mut Execution<'_>) -> Result<NextQuestion, ExecutionError> {
+fn next_question(execution: &mut Execution<'_>) -> Result<NextQuestion, ExecutionError> {
     Ok(match execution.ask()? {
         None => NextQuestion::Nothing,
         Some(Ask::Directory(lookup)) => NextQuestion::Directory(lookup),
@@ -63,150 +64,151 @@ fn asked(execution: &mut Execution<'_>) -> Result<NextQuestion, ExecutionError> 
     })
 }
 
-impl Engine {
-    /// Runs an execution whose effect is not stored.
-    pub(crate) async fn execute_once(
-        &self,
-        directory: Directory,
-        context: Context<'_>,
-        before: Option<&Instance>,
-        command: &Command,
-    ) -> Result<Executed, Error> {
-        let made = InstanceId(clock::new_id());
-        self.execute_new(made, directory, context, before, command)
-            .await
-    }
+/// Runs an execution whose effect is not stored.
+pub(crate) async fn execute_once(
+    engine: &Engine,
+    directory: Directory,
+    context: Context<'_>,
+    before: Option<&Instance>,
+    command: &Command,
+) -> Result<Executed, Error> {
+    let instance = InstanceId(clock::new_id());
+    execute_new(engine, instance, directory, context, before, command).await
+}
 
-    /// Runs an execution. A start whose instance has no id yet makes the instance `instance`.
-    pub(crate) async fn execute_new(
-        &self,
-        instance: InstanceId,
-        directory: Directory,
-        context: Context<'_>,
-        before: Option<&Instance>,
-        command: &Command,
-    ) -> Result<Executed, Error> {
-        let version = context.version;
-        let mut made = Vec::new();
-        // A start without an id takes the first id for its instance.
-        let mut first = begins(command).then_some(instance.0);
-        let mut ids = || {
-            let id = first.take().unwrap_or_else(clock::new_id);
-            made.push(id);
-            id
+/// Runs an execution. A start whose instance has no id yet makes the instance `instance`.
+pub(crate) async fn execute_new(
+    engine: &Engine,
+    instance: InstanceId,
+    directory: Directory,
+    context: Context<'_>,
+    before: Option<&Instance>,
+    command: &Command,
+) -> Result<Executed, Error> {
+    let version = context.version;
+    let mut made = Vec::new();
+    // A start without an id takes the first id for its instance.
+    let mut first = begins(command).then_some(instance.0);
+    let mut ids = || {
+        let id = first.take().unwrap_or_else(clock::new_id);
+        made.push(id);
+        id
+    };
+    let mut evaluations: Vec<Evaluation> = Vec::new();
+    let mut lookups = Vec::new();
+    let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
+    let refused = |error| refused(version, error);
+    let (store, sandbox) = (&engine.0.store, &engine.0.sandbox);
+    let (offload, tenant) = (&engine.0.offload, directory.tenant);
+    let effort = Execution::beginning(context, before, command);
+    let captured = &mut ids;
+    let begin = move || {
+        // Moved out of the closure, because the execution keeps it.
+        let ids = captured;
+        Execution::begin(context, before.cloned(), command, ids)
+    };
+    let mut execution = offload
+        .in_place(tenant, effort, begin)
+        .await?
+        .map_err(refused)?;
+    loop {
+        let effort = execution.asking();
+        let ask = || next_question(&mut execution);
+        let next = offload.in_place(tenant, effort, ask);
+        let (question, asking) = match next.await?.map_err(refused)? {
+            NextQuestion::Nothing => break,
+            NextQuestion::Logic(question, asking) => (question, asking),
+            NextQuestion::Directory(lookup) => {
+                let findings = look_up(engine, directory, &lookup).await?;
+                let effort = execution.finding(&findings);
+                let found = || execution.found(&findings);
+                offload
+                    .in_place(tenant, effort, found)
+                    .await?
+                    .map_err(refused)?;
+                lookups.push((lookup, findings));
+                continue;
+            }
         };
-        let mut evaluations: Vec<Evaluation> = Vec::new();
-        let mut lookups = Vec::new();
-        let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
-        let refused = |error| refused(version, error);
-        let (offload, tenant) = (&self.0.offload, directory.tenant);
-        let effort = Execution::beginning(context, before, command);
-        let maker = &mut ids;
-        let begin = move || {
-            let ids = maker;
-            Execution::begin(context, before.cloned(), command, ids)
-        };
-        let mut execution = offload
-            .in_place(tenant, effort, begin)
+        let survives = execution.survives_fault();
+        let evaluating = ask_logic(store, sandbox, version, &question, asking, survives);
+        let (evaluation, took) = evaluating.await?;
+        guest_time += took;
+        fuel += evaluation.fuel;
+        let given = evaluation.answer.clone();
+        evaluations.push(evaluation);
+        let effort = execution.answering(&given);
+        let answer = || execution.answer(given);
+        offload
+            .in_place(tenant, effort, answer)
             .await?
             .map_err(refused)?;
-        loop {
-            let effort = execution.asking();
-            let ask = || asked(&mut execution);
-            let asking = offload.in_place(tenant, effort, ask);
-            let (question, asking) = match asking.await?.map_err(refused)? {
-                NextQuestion::Nothing => break,
-                NextQuestion::Logic(question, asking) => (question, asking),
-                NextQuestion::Directory(lookup) => {
-                    let findings = self.look_up(directory, &lookup).await?;
-                    let effort = execution.finding(&findings);
-                    let found = || execution.found(&findings);
-                    offload
-                        .in_place(tenant, effort, found)
-                        .await?
-                        .map_err(refused)?;
-                    lookups.push((lookup, findings));
-                    continue;
-                }
-            };
-            let survives = execution.survives_fault();
-            let (evaluation, took) = self.ask_logic(version, &question, asking, survives).await?;
-            guest_time += took;
-            fuel += evaluation.fuel;
-            let given = evaluation.answer.clone();
-            evaluations.push(evaluation);
-            let effort = execution.answering(&given);
-            let answer = || execution.answer(given);
-            offload
-                .in_place(tenant, effort, answer)
-                .await?
-                .map_err(refused)?;
-        }
-        let outcome = execution.finish();
-        Ok(Executed {
-            outcome,
-            evaluations,
-            lookups,
-            made,
-            guest_time,
-            fuel,
-        })
     }
+    let outcome = execution.finish();
+    Ok(Executed {
+        outcome,
+        evaluations,
+        lookups,
+        made,
+        guest_time,
+        fuel,
+    })
+}
 
-    /// Calls flow logic. Also returns how long that took. If the execution survives a fault, a failure that would come again is
-    /// an answer.
-    async fn ask_logic(
-        &self,
-        version: &Version,
-        question: &Question,
-        asking: Asking,
-        survives: bool,
-    ) -> Result<(Evaluation, Duration), Error> {
-        let pinned = Pinned {
-            reference: version.reference.clone(),
-            digest: version.component,
-        };
-        let fetch = || self.0.store.component(version.component);
-        let digest = asking.digest();
-        let asked = self.0.sandbox.ask_prepared(&pinned, asking, fetch);
-        let evaluated = asked.await.or_else(|error| {
-            let answer = Answered::of_failure(digest, question, &error.cause);
-            match answer.filter(|_| survives) {
-                Some(answer) => {
-                    tracing::warn!(%error, "flow logic failed over a buffered signal");
-                    Ok(answer)
-                }
-                None => Err(misbehaved(error)),
+/// Calls flow logic. Also returns how long that took. If the execution survives a fault, a failure that would come again is
+/// an answer.
+async fn ask_logic(
+    store: &Store,
+    sandbox: &Sandbox,
+    version: &Version,
+    question: &Question,
+    asking: Asking,
+    survives: bool,
+) -> Result<(Evaluation, Duration), Error> {
+    let pinned = Pinned {
+        reference: version.reference.clone(),
+        digest: version.component,
+    };
+    let fetch = || definitions::component(store, version.component);
+    let digest = asking.digest();
+    let evaluating = sandbox.ask_prepared(&pinned, asking, fetch);
+    let evaluated = evaluating.await.or_else(|error| {
+        let answer = Answered::of_failure(digest, question, &error.cause);
+        match answer.filter(|_| survives) {
+            Some(answer) => {
+                tracing::warn!(%error, "flow logic failed over a buffered signal");
+                Ok(answer)
             }
-        })?;
-        let evaluation = Evaluation {
-            asked: evaluated.asked,
-            answer: evaluated.answer,
-            fuel: evaluated.fuel,
-            micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
-        };
-        Ok((evaluation, evaluated.duration))
-    }
+            None => Err(misbehaved(error)),
+        }
+    })?;
+    let evaluation = Evaluation {
+        asked: evaluated.asked,
+        answer: evaluated.answer,
+        fuel: evaluated.fuel,
+        micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
+    };
+    Ok((evaluation, evaluated.duration))
+}
 
-    /// Reads the directory. A lasting lookup is answered from memory until the directory changes.
-    async fn look_up(&self, directory: Directory, lookup: &Lookup) -> Result<Arc<Findings>, Error> {
-        let ask = async || {
-            self.0
-                .store
-                .look_up(directory.tenant, lookup, directory.now)
-                .await
-        };
-        if !lookup.is_lasting() {
-            return Ok(Arc::new(ask().await?));
-        }
-        let key = (directory.tenant, directory.mark, lookup.clone());
-        if let Some(known) = self.0.lookups.get(&key) {
-            return Ok(known);
-        }
-        let found = Arc::new(ask().await?);
-        self.0.lookups.insert(key, found.clone());
-        Ok(found)
+/// Reads the directory. A lasting lookup is answered from memory until the tenant's access mark changes.
+async fn look_up(
+    engine: &Engine,
+    directory: Directory,
+    lookup: &Lookup,
+) -> Result<Arc<Findings>, Error> {
+    let store = &engine.0.store;
+    let ask = async || lookups::look_up(store, directory.tenant, lookup, directory.now).await;
+    if !lookup.is_lasting() {
+        return Ok(Arc::new(ask().await?));
     }
+    let key = (directory.tenant, directory.mark, lookup.clone());
+    if let Some(known) = engine.0.lookups.get(&key) {
+        return Ok(known);
+    }
+    let found = Arc::new(ask().await?);
+    engine.0.lookups.insert(key, found.clone());
+    Ok(found)
 }
 
 /// Whether the command starts an instance whose id is still to be made.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::queue::{Queued, Slot};
-use super::writer::{CommitOutcome, Waiter};
-use super::{AttemptResult, CommitMode, Run};
+use super::writer::{CommitOutcome, Waiter, Writer};
+use super::{AttemptResult, CommitMode, Run, start_conflict};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Rendered, Reply, Request};
@@ -117,100 +117,96 @@ impl PendingCommit {
     }
 }
 
-impl Engine {
-    /// Commits a change: together with others of its instance if some are pending or commands wait, else by itself.
-    pub(super) async fn commit(
-        &self,
-        run: Run<'_>,
-        mode: CommitMode,
-        queued: &mut Queued<'_>,
-        change: Change,
-        rendered: Rendered,
-    ) -> Committed {
-        let (instance, command) = (change.after.id, change.command);
-        let may_conflict = change.before.is_none() || change.after.sole;
-        let claim = may_conflict.then(|| Claim::of(&change.after));
-        wrkflw_fault::point("command.judged");
-        let joins = |slot: &mut Slot<'_>| {
-            mode == CommitMode::Joined && (slot.is_pending() || slot.is_awaited())
-        };
-        let shared = queued.slot.take_if(joins);
-        let joined = shared.is_some();
-        let outcome = if let Some(slot) = shared {
-            self.commit_joined(slot, change).await
-        } else {
-            let single = mode == CommitMode::Single;
-            match self.0.writer.commit(change, single).await {
-                Ok(outcome) => outcome,
-                Err(full) => {
-                    return Committed {
-                        end: Err(full.into()),
-                        in_doubt: None,
-                        next_mode: mode,
-                    };
-                }
+/// Commits a change: together with others of its instance if some are pending or commands wait, else by itself.
+pub(super) async fn commit(
+    engine: &Engine,
+    run: Run<'_>,
+    mode: CommitMode,
+    queued: &mut Queued<'_>,
+    change: Change,
+    rendered: Rendered,
+) -> Committed {
+    let (instance, command) = (change.after.id, change.command);
+    let may_conflict = change.before.is_none() || change.after.sole;
+    let claim = may_conflict.then(|| Claim::of(&change.after));
+    wrkflw_fault::point("command.judged");
+    let joins = |slot: &mut Slot<'_>| {
+        mode == CommitMode::Joined && (slot.is_pending() || slot.is_awaited())
+    };
+    let shared = queued.slot.take_if(joins);
+    let joined = shared.is_some();
+    let outcome = if let Some(slot) = shared {
+        commit_joined(engine, slot, change).await
+    } else {
+        let single = mode == CommitMode::Single;
+        match engine.0.writer.commit(change, single).await {
+            Ok(outcome) => outcome,
+            Err(full) => {
+                return Committed {
+                    end: Err(full.into()),
+                    in_doubt: None,
+                    next_mode: mode,
+                };
             }
-        };
-        let next_mode = CommitMode::after(&outcome, joined);
-        let is_lost = |error: &StoreError| error.is_passing() && !error.is_contention();
-        let in_doubt = outcome.as_ref().is_err_and(is_lost).then(|| InDoubt {
-            instance,
-            command,
-            rendered: rendered.clone(),
+        }
+    };
+    let next_mode = CommitMode::after(&outcome, joined);
+    let is_lost = |error: &StoreError| error.is_passing() && !error.is_contention();
+    let in_doubt = outcome.as_ref().is_err_and(is_lost).then(|| InDoubt {
+        instance,
+        command,
+        rendered: rendered.clone(),
+    });
+    let end = match outcome {
+        Ok(CommitResult::Applied) => Ok(AttemptResult::Answered(Reply::fresh(rendered))),
+        Ok(CommitResult::Taken) if !joined => {
+            start_conflict::start_conflict(engine, run.request, claim).await
+        }
+        Ok(CommitResult::Stale | CommitResult::Taken) => Ok(AttemptResult::Again),
+        Err(_) if joined => Ok(AttemptResult::Again),
+        Err(error) => Err(error.into()),
+    };
+    Committed {
+        end,
+        in_doubt,
+        next_mode,
+    }
+}
+
+/// Adds a change to the pending ones and waits for the result of their commit.
+async fn commit_joined(engine: &Engine, mut slot: Slot<'_>, change: Change) -> CommitOutcome {
+    let instance = change.after.id;
+    if slot.add(change) {
+        let spawned = engine.clone();
+        engine.0.tasks.spawn(async move {
+            let mut slot = spawned.0.queue.enter_uncounted(instance).await;
+            commit_pending(&spawned.0.writer, &mut slot).await;
         });
-        let end = match outcome {
-            Ok(CommitResult::Applied) => Ok(AttemptResult::Answered(Reply::fresh(rendered))),
-            Ok(CommitResult::Taken) if !joined => self.start_conflict(run.request, claim).await,
-            Ok(CommitResult::Stale | CommitResult::Taken) => Ok(AttemptResult::Again),
-            Err(_) if joined => Ok(AttemptResult::Again),
-            Err(error) => Err(error.into()),
-        };
-        Committed {
-            end,
-            in_doubt,
-            next_mode,
-        }
     }
+    await_commit(&engine.0.writer, slot).await
+}
 
-    /// Adds a change to the pending ones and waits for the result of their commit.
-    async fn commit_joined(&self, mut slot: Slot<'_>, change: Change) -> CommitOutcome {
-        let instance = change.after.id;
-        if slot.add(change) {
-            let engine = self.clone();
-            self.0.tasks.spawn(async move {
-                let mut slot = engine.0.queue.enter_uncounted(instance).await;
-                engine.commit_pending(&mut slot).await;
-            });
-        }
-        self.await_commit(slot).await
+/// Waits for the result of the pending group commit.
+pub(super) async fn await_commit(writer: &Writer, mut slot: Slot<'_>) -> CommitOutcome {
+    let (waiter, outcome) = oneshot::channel();
+    let Some(pending) = &mut slot.0 else {
+        return Ok(CommitResult::Applied);
+    };
+    pending.waiters.push(waiter);
+    if pending.is_full() {
+        commit_pending(writer, &mut slot).await;
     }
+    drop(slot);
+    outcome.await.unwrap_or(Err(StoreError::Lost))
+}
 
-    /// Waits for the result of the pending group commit.
-    pub(super) async fn await_commit(&self, mut slot: Slot<'_>) -> CommitOutcome {
-        let (waiter, outcome) = oneshot::channel();
-        let Some(pending) = &mut slot.0 else {
-            return Ok(CommitResult::Applied);
-        };
-        pending.waiters.push(waiter);
-        if pending.is_full() {
-            self.commit_pending(&mut slot).await;
-        }
-        drop(slot);
-        outcome.await.unwrap_or(Err(StoreError::Lost))
-    }
-
-    /// Commits the pending changes of the slot and notifies the waiters.
-    pub(super) async fn commit_pending(&self, slot: &mut Slot<'_>) {
-        let Some(pending) = slot.0.take() else {
-            return;
-        };
-        let commands = u32::try_from(pending.waiters.len()).unwrap_or(u32::MAX);
-        metrics::histogram!("wrkflw_group_commit_commands").record(f64::from(commands));
-        // If the writer's queue is full, the waiters are dropped: each command sees its commit as lost and is attempted again.
-        let _outcome = self
-            .0
-            .writer
-            .commit_pending(pending.change, pending.waiters)
-            .await;
-    }
+/// Commits the pending changes of the slot and notifies the waiters.
+pub(super) async fn commit_pending(writer: &Writer, slot: &mut Slot<'_>) {
+    let Some(pending) = slot.0.take() else {
+        return;
+    };
+    let commands = u32::try_from(pending.waiters.len()).unwrap_or(u32::MAX);
+    metrics::histogram!("wrkflw_group_commit_commands").record(f64::from(commands));
+    // If the writer's queue is full, the waiters are dropped: each command sees its commit as lost and is attempted again.
+    let _outcome = writer.commit_pending(pending.change, pending.waiters).await;
 }

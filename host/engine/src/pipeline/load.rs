@@ -15,20 +15,21 @@ use uuid::Uuid;
 
 use super::batch::{Batch, Batcher, Bounds, Full};
 use super::queue::Queued;
-use super::{CommitMode, Mode, Run};
-use crate::Engine;
-use crate::definitions::need;
+use super::{CommitMode, Mode, PostCommit, Run, group_commit, reply};
 use crate::error::Error;
 use crate::offload::{Offload, OffloadPermit};
+use crate::permission::need;
 use crate::request::{Identity, Reply, Request};
-use crate::visibility;
+use crate::{Engine, visibility};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::load::{Caller, Counted, LOAD_MAX, LoadOptions, Loaded, Stored, Wanted, Written};
+use wrkflw_store::load::{
+    self, Caller, Counted, LOAD_MAX, LoadOptions, Loaded, Stored, Wanted, Written,
+};
 use wrkflw_store::{Store, StoreError};
 
 /// No instance has this id: a load of it reads only the caller.
@@ -114,193 +115,194 @@ impl Rows {
     }
 }
 
-impl Engine {
-    /// Loads the command. `loaded` is what an earlier attempt read in this slot, if it read.
-    pub(super) async fn load_command(
-        &self,
-        run: Run<'_>,
-        mode: Mode,
-        queued: &mut Queued<'_>,
-        loaded: Option<Box<Loaded>>,
-    ) -> Result<LoadResult, Error> {
-        let request = run.request;
-        let Some(instance) = run.instance else {
-            return self.load_start(run, mode, loaded).await;
+/// Loads the command. `loaded` is what an earlier attempt read in this slot, if it read.
+pub(super) async fn load_command(
+    engine: &Engine,
+    run: Run<'_>,
+    mode: Mode,
+    queued: &mut Queued<'_>,
+    loaded: Option<Box<Loaded>>,
+) -> Result<LoadResult, Error> {
+    let request = run.request;
+    let Some(instance) = run.instance else {
+        return start::load_start(engine, run, mode, loaded).await;
+    };
+    let Rows {
+        loaded,
+        stored,
+        cached,
+    } = rows(engine, run, mode, queued, loaded, instance).await?;
+    if let (Some(reply), Some(key)) = (loaded.reply, request.key()) {
+        return reply::repeat(&engine.0.seals, request.who, reply, key).map(LoadResult::Replied);
+    }
+    let Some(stored) = stored else {
+        let error = Error::NotFound {
+            what: "instance",
+            id: instance.to_string(),
         };
-        let rows = self.rows(run, mode, queued, loaded, instance).await?;
-        let Rows {
-            loaded,
-            stored,
-            cached,
-        } = rows;
-        if let (Some(reply), Some(key)) = (loaded.reply, request.key()) {
-            return self
-                .repeat(request.who, reply, key)
-                .map(LoadResult::Replied);
-        }
-        let Some(stored) = stored else {
-            let error = Error::NotFound {
-                what: "instance",
-                id: instance.to_string(),
+        return Ok(LoadResult::Refused(error, cached));
+    };
+    let (tenant, command) = (request.who.tenant, &request.command);
+    let is_seen = stored.instance.observers.is_none()
+        || engine
+            .is_seen(tenant, &loaded.actor, &stored.instance)
+            .await?;
+    let content = loaded.content.as_deref();
+    let caller = (tenant, &*loaded.actor);
+    let versions = engine
+        .versions()
+        .for_command(caller, command, &stored, content);
+    let (version, previous) = match versions.await {
+        Ok(versions) => versions,
+        // A caller who does not see the instance is not told what is wrong with its version. A failure of the host says nothing about
+        // the instance. It is returned, so that the caller tries again.
+        Err(error) => {
+            let is_of_host = matches!(error, Error::Store(_) | Error::Unavailable(_) | Error::Busy);
+            let error = if is_seen || is_of_host {
+                error
+            } else {
+                visibility::missing(instance)
             };
             return Ok(LoadResult::Refused(error, cached));
-        };
-        let (tenant, command) = (request.who.tenant, &request.command);
-        let is_seen = stored.instance.observers.is_none()
-            || self
-                .is_seen(tenant, &loaded.actor, &stored.instance)
-                .await?;
-        let content = loaded.content.as_deref();
-        let caller = (tenant, &*loaded.actor);
-        let versions = self.versions_for(caller, command, &stored, content);
-        let (version, previous) = match versions.await {
-            Ok(versions) => versions,
-            // What is wrong with the version is not told of an instance that the caller does not see. A failure of the host says
-            // nothing about the instance: `not found` would settle what is to be tried again.
-            Err(error) => {
-                let is_of_host =
-                    matches!(error, Error::Store(_) | Error::Unavailable(_) | Error::Busy);
-                let error = if is_seen || is_of_host {
-                    error
-                } else {
-                    visibility::missing(instance)
-                };
-                return Ok(LoadResult::Refused(error, cached));
-            }
-        };
-        let is_stopped = loaded.stopped.contains(&version.reference) && !command.passes_a_stop();
-        Ok(LoadResult::Command(Box::new(LoadedCommand {
-            stopped: is_stopped.then(|| version.reference.clone()),
-            actor: loaded.actor,
-            version,
-            previous,
-            stored: Some(stored),
-            access_mark: loaded.access_mark,
-            signalled: loaded.signalled,
-            is_seen,
-            cached,
-        })))
-    }
-
-    /// The rows for the command, with the effects of pending commits.
-    async fn rows(
-        &self,
-        run: Run<'_>,
-        mode: Mode,
-        queued: &mut Queued<'_>,
-        loaded: Option<Box<Loaded>>,
-        instance: InstanceId,
-    ) -> Result<Rows, Error> {
-        let request = run.request;
-        let read_ahead = queued.take_read_ahead();
-        if let Some(slot) = &mut queued.slot
-            && (mode.commit != CommitMode::Joined || !slot.admits(request, instance))
-        {
-            self.commit_pending(slot).await;
         }
-        let Some(state) = queued.slot.as_ref().and_then(|slot| slot.state()) else {
-            if let Some(loaded) = loaded {
-                return Ok(Rows::read(*loaded));
-            }
-            return match self.cached_rows(run, mode, instance) {
-                Some(rows) => Ok(rows),
-                None => self.read_rows(request, instance).await.map(Rows::read),
-            };
-        };
-        let state = state.clone();
-        let loaded = match read_ahead {
-            Some(loaded) => loaded,
-            // A signal's earlier receipt is among the rows of its instance, so the instance is read, too.
-            None if request.command.signal().is_some() => self.read_rows(request, instance).await?,
-            None => self.read_rows(request, NO_INSTANCE).await?,
-        };
-        Ok(Rows {
-            loaded,
-            stored: Some(state),
-            cached: None,
-        })
-    }
+    };
+    let is_stopped = loaded.stopped.contains(&version.reference) && !command.passes_a_stop();
+    Ok(LoadResult::Command(Box::new(LoadedCommand {
+        stopped: is_stopped.then(|| version.reference.clone()),
+        actor: loaded.actor,
+        version,
+        previous,
+        stored: Some(stored),
+        access_mark: loaded.access_mark,
+        signalled: loaded.signalled,
+        is_seen,
+        cached,
+    })))
+}
 
-    /// The cached rows, on the first attempt and if a commit will check whether they are current.
-    fn cached_rows(&self, run: Run<'_>, mode: Mode, instance: InstanceId) -> Option<Rows> {
-        let request = run.request;
-        // Earlier receipts of a signal and retired versions are not cached.
-        let may_rest = !request.dry_run
-            && request.command.signal().is_none()
-            && !matches!(request.command, Command::Migrate { .. });
-        if !mode.cache || !may_rest {
-            return None;
+/// The rows for the command, with the effects of pending commits.
+async fn rows(
+    engine: &Engine,
+    run: Run<'_>,
+    mode: Mode,
+    queued: &mut Queued<'_>,
+    loaded: Option<Box<Loaded>>,
+    instance: InstanceId,
+) -> Result<Rows, Error> {
+    let request = run.request;
+    let read_ahead = queued.take_read_ahead();
+    if let Some(slot) = &mut queued.slot
+        && (mode.commit != CommitMode::Joined || !slot.admits(request, instance))
+    {
+        group_commit::commit_pending(&engine.0.writer, slot).await;
+    }
+    let Some(state) = queued.slot.as_ref().and_then(|slot| slot.state()) else {
+        if let Some(loaded) = loaded {
+            return Ok(Rows::read(*loaded));
         }
-        let cache = &self.0.post_commit.cache;
-        let who = request.who.caller();
-        let (loaded, stored) = cache.get(&who, instance)?;
-        let cached = Some(CachedMark::of(&loaded, Some(&stored)));
-        Some(Rows {
-            loaded,
-            stored: Some(stored),
-            cached,
-        })
-    }
-
-    /// Reads the caller, and the instance unless it is [`NO_INSTANCE`], from the database.
-    pub(super) async fn read_rows(
-        &self,
-        request: &Request<'_>,
-        instance: InstanceId,
-    ) -> Result<Loaded, Error> {
-        let who = request.who.caller();
-        let wanted = Wanted {
-            key: request.key().map(|key| key.key.clone()),
-            signal: request.command.signal(),
-            ..Wanted::of(who, instance, self.0.clock.now())
+        return match cached_rows(&engine.0.post_commit, run, mode, instance) {
+            Some(rows) => Ok(rows),
+            None => read_rows(engine, request, instance).await.map(Rows::read),
         };
-        self.load_noted(wanted).await
-    }
+    };
+    let state = state.clone();
+    let loaded = match read_ahead {
+        Some(loaded) => loaded,
+        // A signal's earlier receipt is among the rows of its instance, so the instance is read, too.
+        None if request.command.signal().is_some() => read_rows(engine, request, instance).await?,
+        None => read_rows(engine, request, NO_INSTANCE).await?,
+    };
+    Ok(Rows {
+        loaded,
+        stored: Some(state),
+        cached: None,
+    })
+}
 
-    /// Loads for a command, and compares the cache with what was read.
-    async fn load_noted(&self, wanted: Wanted) -> Result<Loaded, Error> {
-        let (who, instance) = (wanted.who.clone(), wanted.instance);
-        let loaded = self.loaded_together(wanted).await?;
-        let cache = &self.0.post_commit.cache;
-        cache.note_load(&who, instance, &loaded);
-        Ok(loaded)
+/// The cached rows, on the first attempt and if a commit will check whether they are current.
+fn cached_rows(
+    post_commit: &PostCommit,
+    run: Run<'_>,
+    mode: Mode,
+    instance: InstanceId,
+) -> Option<Rows> {
+    let request = run.request;
+    // Earlier receipts of a signal and retired versions are not cached.
+    let may_rest = !request.dry_run
+        && request.command.signal().is_none()
+        && !matches!(request.command, Command::Migrate { .. });
+    if !mode.cache || !may_rest {
+        return None;
     }
+    let cache = &post_commit.cache;
+    let who = request.who.caller();
+    let (loaded, stored) = cache.get(&who, instance)?;
+    let cached = Some(CachedMark::of(&loaded, Some(&stored)));
+    Some(Rows {
+        loaded,
+        stored: Some(stored),
+        cached,
+    })
+}
 
-    /// Reads an instance that the caller sees, in a batch, and caches it for the command that is to follow. So the command does not
-    /// read it again.
-    pub(crate) async fn read_for_command(
-        &self,
-        who: &Identity,
-        instance: InstanceId,
-    ) -> Result<Arc<Stored>, Error> {
-        let wanted = Wanted::of(who.caller(), instance, self.0.clock.now());
-        let loaded = self.load_noted(wanted).await?;
-        let stored = Arc::new(self.seen(who.tenant, instance, loaded).await?);
-        let cache = &self.0.post_commit.cache;
-        cache.insert(who.tenant, stored.clone());
-        Ok(stored)
-    }
+/// Reads the caller, and the instance unless it is [`NO_INSTANCE`], from the database.
+pub(super) async fn read_rows(
+    engine: &Engine,
+    request: &Request<'_>,
+    instance: InstanceId,
+) -> Result<Loaded, Error> {
+    let who = request.who.caller();
+    let wanted = Wanted {
+        key: request.key().map(|key| key.key.clone()),
+        signal: request.command.signal(),
+        ..Wanted::of(who, instance, engine.0.clock.now())
+    };
+    load_noted(engine, wanted).await
+}
 
-    /// The rows from the database if the cached ones are outdated or the request has a reply by now. None if the cached rows are
-    /// current.
-    pub(super) async fn newer_than(
-        &self,
-        run: Run<'_>,
-        cached: CachedMark,
-    ) -> Result<Option<Box<Loaded>>, Error> {
-        let loaded = match run.instance {
-            Some(instance) => self.read_rows(run.request, instance).await?,
-            None => self.read_start(run.request).await?,
-        };
-        let is_current =
-            CachedMark::of(&loaded, loaded.found.as_ref()) == cached && loaded.reply.is_none();
-        Ok((!is_current).then(|| Box::new(loaded)))
-    }
+/// Loads for a command, and compares the cache with what was read.
+async fn load_noted(engine: &Engine, wanted: Wanted) -> Result<Loaded, Error> {
+    let (who, instance) = (wanted.who.clone(), wanted.instance);
+    let loaded = loaded_together(engine, wanted).await?;
+    let cache = &engine.0.post_commit.cache;
+    cache.note_load(&who, instance, &loaded);
+    Ok(loaded)
+}
+
+/// Reads an instance that the caller sees, in a batch, and caches it for the command that is to follow. So the command does not
+/// read it again.
+pub(crate) async fn read_for_command(
+    engine: &Engine,
+    who: &Identity,
+    instance: InstanceId,
+) -> Result<Arc<Stored>, Error> {
+    let wanted = Wanted::of(who.caller(), instance, engine.0.clock.now());
+    let loaded = load_noted(engine, wanted).await?;
+    let stored = Arc::new(engine.seen(who.tenant, instance, loaded).await?);
+    let cache = &engine.0.post_commit.cache;
+    cache.insert(who.tenant, stored.clone());
+    Ok(stored)
+}
+
+/// The rows from the database if the cached ones are outdated or the request has a reply by now. None if the cached rows are
+/// current.
+pub(super) async fn newer_than(
+    engine: &Engine,
+    run: Run<'_>,
+    cached: CachedMark,
+) -> Result<Option<Box<Loaded>>, Error> {
+    let loaded = match run.instance {
+        Some(instance) => read_rows(engine, run.request, instance).await?,
+        None => start::read_start(engine, run.request).await?,
+    };
+    let is_current =
+        CachedMark::of(&loaded, loaded.found.as_ref()) == cached && loaded.reply.is_none();
+    Ok((!is_current).then(|| Box::new(loaded)))
 }
 
 impl LoadedCommand {
-    /// Answers a command whose caller does not see its instance as if its task, or its instance, did not exist. Lets a signal pass that
-    /// found the instance by its correlation key: whoever may send it need not see who takes it.
+    /// Refuses a caller who does not see the instance: the answer is that its task, or the instance, does not exist. A signal that found
+    /// the instance by its correlation key passes, because its sender need not see who takes it.
     pub(super) fn check_seen(&self, request: &Request<'_>) -> Result<(), Error> {
         let Some(stored) = &self.stored else {
             return Ok(());
@@ -347,7 +349,7 @@ impl LoadedCommand {
     }
 }
 
-/// Loads for commands.
+/// Loads for commands in batches, and knows which instances are too large for one.
 pub(crate) struct Loader {
     batched: Batcher<Loads>,
     /// Instances that were large when they were loaded. A large instance is not expected to become small again.
@@ -403,7 +405,7 @@ impl Batch for Loads {
             return;
         }
         let wanted: Vec<&Wanted> = requests.iter().map(|request| &request.wanted).collect();
-        let results: Vec<_> = match self.0.load_together(&wanted).await {
+        let results: Vec<_> = match load::load_together(&self.0, &wanted).await {
             Ok(results) => results.into_iter().map(Ok).collect(),
             Err(error) => error.for_each().take(requests.len()).map(Err).collect(),
         };
@@ -413,57 +415,58 @@ impl Batch for Loads {
     }
 }
 
-impl Engine {
-    /// Loads for a reader, or for the host's own work.
-    pub(crate) async fn loaded(
-        &self,
-        who: &Caller,
-        instance: InstanceId,
-        asked: LoadOptions<'_>,
-    ) -> Result<Loaded, Error> {
-        let wanted = Wanted::asking(who.clone(), instance, asked);
-        let _place = self.place_of_large(who.tenant, instance).await?;
-        let loaded = self.0.store.load(&wanted).await?;
-        self.parsed(who.tenant, instance, loaded).await
-    }
+/// Loads for somebody who reads, or for the host's own work, not in a batch.
+pub(crate) async fn loaded(
+    engine: &Engine,
+    who: &Caller,
+    instance: InstanceId,
+    options: LoadOptions<'_>,
+) -> Result<Loaded, Error> {
+    let (loader, offload) = (&engine.0.loader, &engine.0.offload);
+    let wanted = Wanted::asking(who.clone(), instance, options);
+    let _place = place_of_large(loader, who.tenant, instance).await?;
+    let rows = load::load(&engine.0.store, &wanted).await?;
+    parsed(loader, offload, who.tenant, instance, rows).await
+}
 
-    /// Loads for a command, in a batch.
-    pub(super) async fn loaded_together(&self, wanted: Wanted) -> Result<Loaded, Error> {
-        let (tenant, instance) = (wanted.who.tenant, wanted.instance);
-        let place = self.place_of_large(tenant, instance).await?;
-        let loaded = match place {
-            Some(_) => self.0.store.load(&wanted).await?,
-            None => self.0.loader.load(wanted).await??,
-        };
-        self.parsed(tenant, instance, loaded).await
-    }
+/// Loads for a command, in a batch.
+pub(super) async fn loaded_together(engine: &Engine, wanted: Wanted) -> Result<Loaded, Error> {
+    let (loader, offload) = (&engine.0.loader, &engine.0.offload);
+    let (tenant, instance) = (wanted.who.tenant, wanted.instance);
+    let place = place_of_large(loader, tenant, instance).await?;
+    let rows = match place {
+        Some(_) => load::load(&engine.0.store, &wanted).await?,
+        None => loader.load(wanted).await??,
+    };
+    parsed(loader, offload, tenant, instance, rows).await
+}
 
-    /// A place to load a large instance; none for other instances. A large instance is loaded by itself, one of each tenant at a
-    /// time, so it occupies neither the loader's workers nor many connections.
-    async fn place_of_large(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-    ) -> Result<Option<OffloadPermit>, Error> {
-        if self.0.loader.large.get(&(tenant, instance)).is_none() {
-            return Ok(None);
-        }
-        Ok(Some(self.0.loader.places.place(tenant).await?))
+/// A place to load a large instance; none for other instances. A large instance is loaded by itself, one of each tenant at a
+/// time, so it occupies neither the loader's workers nor many connections.
+async fn place_of_large(
+    loader: &Loader,
+    tenant: TenantId,
+    instance: InstanceId,
+) -> Result<Option<OffloadPermit>, Error> {
+    if loader.large.get(&(tenant, instance)).is_none() {
+        return Ok(None);
     }
+    Ok(Some(loader.places.place(tenant).await?))
+}
 
-    /// Parses the rows, off the async threads if they are large.
-    async fn parsed(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-        loaded: Loaded<Written>,
-    ) -> Result<Loaded, Error> {
-        let bytes = loaded.found.as_ref().map_or(0, Written::bytes);
-        if bytes > LARGE_BYTES {
-            self.0.loader.large.insert((tenant, instance), ());
-        }
-        let effort = PARSE_BYTE * u32::try_from(bytes).unwrap_or(u32::MAX);
-        let read = self.0.offload.in_place(tenant, effort, || loaded.read());
-        Ok(read.await??)
+/// Parses the rows, off the async threads if they are large, and notes that the instance is large.
+async fn parsed(
+    loader: &Loader,
+    offload: &Offload,
+    tenant: TenantId,
+    instance: InstanceId,
+    rows: Loaded<Written>,
+) -> Result<Loaded, Error> {
+    let bytes = rows.found.as_ref().map_or(0, Written::bytes);
+    if bytes > LARGE_BYTES {
+        loader.large.insert((tenant, instance), ());
     }
+    let effort = PARSE_BYTE * u32::try_from(bytes).unwrap_or(u32::MAX);
+    let read = offload.in_place(tenant, effort, || rows.read());
+    Ok(read.await??)
 }

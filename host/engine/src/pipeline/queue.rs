@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::group_commit::Pending;
-use super::load::NO_INSTANCE;
+use super::load::{self, NO_INSTANCE};
 use super::{CommitMode, Mode, Run};
 use crate::Engine;
 use wrkflw_core::ids::InstanceId;
@@ -112,7 +112,7 @@ impl InstanceQueue {
         if let Poll::Ready(slot) = entered.await {
             return slot;
         }
-        // It is counted only now that it has its place: a command that comes after the count is behind it.
+        // It is counted only when it has its place in the queue. So a command that comes after the count is behind it.
         let _waits = Waits::at(&self.of(instance).waiting);
         entering.await
     }
@@ -127,31 +127,36 @@ impl InstanceQueue {
     }
 }
 
-impl Engine {
-    /// Waits for the command's slot, unless it has one, and reads the caller meanwhile.
-    pub(super) async fn queue_up<'a>(&'a self, run: Run<'_>, mode: Mode, queued: &mut Queued<'a>) {
-        let (Some(instance), None) = (run.instance, &queued.slot) else {
-            return;
-        };
-        let queue = &self.0.queue;
-        queued.slot = queue.try_enter(instance);
-        if queued.slot.is_some() {
-            return;
-        }
-        let (slot, read_ahead) = tokio::join!(queue.enter(instance), self.read_ahead(run, mode));
-        (queued.slot, queued.read_ahead) = (Some(slot), read_ahead);
+/// Waits for the command's slot, unless it has one, and reads the caller meanwhile.
+pub(super) async fn queue_up<'a>(
+    engine: &'a Engine,
+    run: Run<'_>,
+    mode: Mode,
+    queued: &mut Queued<'a>,
+) {
+    let (Some(instance), None) = (run.instance, &queued.slot) else {
+        return;
+    };
+    let queue = &engine.0.queue;
+    queued.slot = queue.try_enter(instance);
+    if queued.slot.is_some() {
+        return;
     }
+    let (slot, read_ahead) = tokio::join!(queue.enter(instance), read_ahead(engine, run, mode));
+    (queued.slot, queued.read_ahead) = (Some(slot), read_ahead);
+}
 
-    /// Reads the caller for a command that may run on pending state. The other commands read the caller with the instance.
-    async fn read_ahead(&self, run: Run<'_>, mode: Mode) -> Option<ReadAhead> {
-        if mode.commit != CommitMode::Joined || run.request.command.signal().is_some() {
-            return None;
-        }
-        let since = Instant::now();
-        // On a failure the load reads again, and reports it.
-        let loaded = self.read_rows(run.request, NO_INSTANCE).await.ok()?;
-        Some(ReadAhead { loaded, since })
+/// Reads the caller for a command that may run on pending state. The other commands read the caller with the instance.
+async fn read_ahead(engine: &Engine, run: Run<'_>, mode: Mode) -> Option<ReadAhead> {
+    if mode.commit != CommitMode::Joined || run.request.command.signal().is_some() {
+        return None;
     }
+    let since = Instant::now();
+    // On a failure the load reads again, and reports it.
+    let loaded = load::read_rows(engine, run.request, NO_INSTANCE)
+        .await
+        .ok()?;
+    Some(ReadAhead { loaded, since })
 }
 
 impl Slot<'_> {

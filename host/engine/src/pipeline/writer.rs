@@ -17,7 +17,7 @@ use crate::host_counts::HostCounts;
 use crate::observe;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult, Committed};
+use wrkflw_store::commit::{self, BATCH_MAX, Change, CommitResult, Committed};
 use wrkflw_store::{Store, StoreError};
 
 /// Changes that may wait for a connection.
@@ -151,7 +151,7 @@ impl Batch for Commits {
 
     async fn run(&self, members: Vec<Member>) {
         let changes: Vec<&Change> = members.iter().map(|member| &member.change).collect();
-        match (self.store.commit(&changes).await, &self.single) {
+        match (commit::commit(&self.store, &changes).await, &self.single) {
             (Ok(committed), _) => self.notify(members, committed),
             (Err(error), Some(single)) if members.len() > 1 && error.may_be_of_one() => {
                 metrics::counter!("wrkflw_commit_batches_split_total").increment(1);

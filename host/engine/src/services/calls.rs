@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failed, Replied, ServiceRequest};
-use crate::job_handlers::{REST, payload};
+use crate::job_handlers::{self, REST, payload};
+use crate::pipeline::load;
 use crate::request::{Identity, Trace};
 use crate::{Engine, Error};
 use wrkflw_core::answer::Violation;
@@ -20,10 +21,11 @@ use wrkflw_core::ids::StateId;
 use wrkflw_core::instance::{OpenCall, StateInstance, Status};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_runtime::clock::{later, new_id};
+use wrkflw_runtime::clock::{Clock, later, new_id};
 use wrkflw_runtime::telemetry::traceparent;
 use wrkflw_runtime::worker::Backoff;
-use wrkflw_store::jobs::{Job, STOPPED_RETRY};
+use wrkflw_store::Store;
+use wrkflw_store::jobs::{Job, STOPPED_RETRY, calls};
 use wrkflw_store::load::LoadOptions;
 
 /// The pauses after a command that could not run. They do not depend on the service.
@@ -89,201 +91,190 @@ enum CurrentCall {
     Gone,
 }
 
-impl Engine {
-    /// Makes the next attempt of a call, and reports its result if it was the last one. `cancel` ends an attempt, which is then
-    /// made again.
-    pub(super) async fn run_call(
-        &self,
-        job: &Job,
-        cancel: &CancellationToken,
-    ) -> Result<(), Error> {
-        let mut progress: Progress = payload(job)?;
-        let trace = traceparent(progress.traceparent.as_deref());
-        let call = match (self.open_call(job).await?, progress.report.clone()) {
-            (CurrentCall::Open(call), _) => call,
-            (CurrentCall::Rests(pause), _) => {
-                return self.keep_call(job, &progress, pause, None).await;
-            }
-            (CurrentCall::Gone, None) => return Ok(self.0.store.finish_call(job).await?),
-            // The instance records that the reply came too late.
-            (CurrentCall::Gone, Some(report)) => {
-                let pause = match self.command(job, report, &trace).await {
-                    Ok(()) => return Ok(self.0.store.finish_call(job).await?),
-                    Err(error) => rest(&error).ok_or(error)?,
-                };
-                return self.keep_call(job, &progress, pause, None).await;
-            }
-        };
-        // If this report is refused, the next attempt has a trace of its own.
-        progress.traceparent = None;
-        let mut step = match progress.report.take() {
-            Some(report) => CallStep::Report(report),
-            None => {
-                self.ask(job, &call, &mut progress, (cancel, &trace))
-                    .await?
-            }
-        };
-        // A reply that does not fit is a failed attempt. If that was the last one, the failure is reported.
-        while let CallStep::Report(report) = step {
-            step = self
-                .report(job, &call, &mut progress, (report, &trace))
-                .await;
+/// Makes the next attempt of a call, and reports its result if it was the last one. `cancel` ends an attempt, which is then
+/// made again.
+pub(super) async fn run_call(
+    engine: &Engine,
+    job: &Job,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let (store, clock) = (&engine.0.store, &engine.0.clock);
+    let mut progress: Progress = payload(job)?;
+    let trace = traceparent(progress.traceparent.as_deref());
+    let call = match (open_call(engine, job).await?, progress.report.clone()) {
+        (CurrentCall::Open(call), _) => call,
+        (CurrentCall::Rests(pause), _) => {
+            return keep_call(store, clock, job, &progress, pause, None).await;
         }
-        match step {
-            CallStep::Over | CallStep::Report(_) => Ok(self.0.store.finish_call(job).await?),
-            CallStep::Later(pause, error) => {
-                self.keep_call(job, &progress, pause, error.as_deref())
-                    .await
-            }
+        (CurrentCall::Gone, None) => return Ok(calls::finish(store, job).await?),
+        // The instance records that the reply came too late.
+        (CurrentCall::Gone, Some(report)) => {
+            let pause = match command(engine, job, report, &trace).await {
+                Ok(()) => return Ok(calls::finish(store, job).await?),
+                Err(error) => rest(&error).ok_or(error)?,
+            };
+            return keep_call(store, clock, job, &progress, pause, None).await;
+        }
+    };
+    // If this report is refused, the next attempt has a trace of its own.
+    progress.traceparent = None;
+    let mut step = match progress.report.take() {
+        Some(report) => CallStep::Report(report),
+        None => ask(engine, job, &call, &mut progress, (cancel, &trace)).await?,
+    };
+    // A reply that does not fit is a failed attempt. If that was the last one, the failure is reported.
+    while let CallStep::Report(report) = step {
+        step = give_report(engine, job, &call, &mut progress, (report, &trace)).await;
+    }
+    match step {
+        CallStep::Over | CallStep::Report(_) => Ok(calls::finish(store, job).await?),
+        CallStep::Later(pause, error) => {
+            keep_call(store, clock, job, &progress, pause, error.as_deref()).await
         }
     }
+}
 
-    async fn open_call(&self, job: &Job) -> Result<CurrentCall, Error> {
-        let host = Identity::host(job.tenant, "").caller();
-        let asked = LoadOptions::at(self.0.clock.now());
-        let loaded = self.loaded(&host, job.instance, asked).await?;
-        let Some(instance) = loaded.found.map(|stored| stored.instance) else {
-            return Ok(CurrentCall::Gone);
-        };
-        let mut active = instance.active.iter();
-        let found = active.find(|one| one.id.0 == job.id);
-        Ok(match found.and_then(StateInstance::open_call) {
-            None => CurrentCall::Gone,
-            Some(_) if matches!(instance.status, Status::Suspended { .. }) => {
-                CurrentCall::Rests(REST)
-            }
-            Some(_) if loaded.stopped.contains(&instance.definition) => {
-                CurrentCall::Rests(STOPPED_RETRY)
-            }
-            Some(call) => CurrentCall::Open(Box::new(call.clone())),
-        })
-    }
-
-    /// Asks the service.
-    async fn ask(
-        &self,
-        job: &Job,
-        call: &OpenCall,
-        progress: &mut Progress,
-        (cancel, trace): (&CancellationToken, &str),
-    ) -> Result<CallStep, Error> {
-        let tenant = self.tenant_name(job.tenant).await?;
-        let attempts = progress.failed.saturating_add(1);
-        let question = ServiceRequest {
-            tenant: &tenant,
-            instance: job.instance.to_string(),
-            state: job.id.to_string(),
-            attempt: attempts,
-            call,
-            traceparent: trace,
-        };
-        let (now, begun) = (self.0.clock.now(), Instant::now());
-        let answer = tokio::select! {
-            answer = self.0.services.attempt(&question, now) => answer,
-            () = cancel.cancelled() => return Ok(CallStep::Later(Duration::ZERO, None)),
-        };
-        metrics::histogram!("wrkflw_service_call_seconds", "service" => call.service.clone())
-            .record(begun.elapsed().as_secs_f64());
-        wrkflw_fault::point("call.answered");
-        Ok(match answer {
-            Ok(Replied {
-                output,
-                model,
-                model_version,
-            }) => CallStep::Report(Report::Answered {
-                attempts,
-                output,
-                model,
-                model_version,
-            }),
-            Err(failed) => failure(call, progress, failed),
-        })
-    }
-
-    /// Reports the result by a command. The commit deletes the job.
-    async fn report(
-        &self,
-        job: &Job,
-        call: &OpenCall,
-        progress: &mut Progress,
-        (report, trace): (Report, &str),
-    ) -> CallStep {
-        let is_reply = matches!(report, Report::Answered { .. });
-        let error = match self.command(job, report.clone(), trace).await {
-            Ok(()) => {
-                tally(call, if is_reply { "answered" } else { "given_up" });
-                return CallStep::Over;
-            }
-            Err(Error::Rejected(Rejection::Invalid(violations))) if is_reply => {
-                return failure(call, progress, misfit(&violations));
-            }
-            Err(error) => error,
-        };
-        progress.report = Some(report);
-        progress.traceparent = Some(trace.to_owned());
-        if let Some(pause) = rest(&error) {
-            return CallStep::Later(pause, None);
+async fn open_call(engine: &Engine, job: &Job) -> Result<CurrentCall, Error> {
+    let host = Identity::host(job.tenant, "").caller();
+    let options = LoadOptions::at(engine.0.clock.now());
+    let loaded = load::loaded(engine, &host, job.instance, options).await?;
+    let Some(instance) = loaded.found.map(|stored| stored.instance) else {
+        return Ok(CurrentCall::Gone);
+    };
+    let mut active = instance.active.iter();
+    let found = active.find(|one| one.id.0 == job.id);
+    Ok(match found.and_then(StateInstance::open_call) {
+        None => CurrentCall::Gone,
+        Some(_) if matches!(instance.status, Status::Suspended { .. }) => CurrentCall::Rests(REST),
+        Some(_) if loaded.stopped.contains(&instance.definition) => {
+            CurrentCall::Rests(STOPPED_RETRY)
         }
-        let error = error.to_string();
-        tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
-        let pause = RETRY.pause(progress.refused);
-        progress.refused = progress.refused.saturating_add(1);
-        CallStep::Later(pause, Some(error))
-    }
+        Some(call) => CurrentCall::Open(Box::new(call.clone())),
+    })
+}
 
-    async fn command(&self, job: &Job, report: Report, trace: &str) -> Result<(), Error> {
-        let (instance, state) = (job.instance, StateId(job.id));
-        let command = match report {
-            Report::Answered {
-                attempts,
-                output,
-                model,
-                model_version,
-            } => Command::ServiceAnswered {
-                instance,
-                state,
-                attempts,
-                output,
-                model,
-                model_version,
-            },
-            Report::Failed { attempts, error } => Command::ServiceFailed {
-                instance,
-                state,
-                attempts,
-                error,
-            },
-        };
-        let result = if matches!(command, Command::ServiceAnswered { .. }) {
-            "answered"
-        } else {
-            "failed"
-        };
-        let trace = Trace::new(new_id().to_string(), trace.to_owned());
-        if !self
-            .act_in(trace, job.tenant, command, Some(job.id))
-            .await?
-        {
-            tracing::info!(instance.id = %instance, state.id = %state, result, "the result of a service call came after its instance had ended");
+/// Asks the service.
+async fn ask(
+    engine: &Engine,
+    job: &Job,
+    call: &OpenCall,
+    progress: &mut Progress,
+    (cancel, trace): (&CancellationToken, &str),
+) -> Result<CallStep, Error> {
+    let tenant = engine.tenant_name(job.tenant).await?;
+    let attempts = progress.failed.saturating_add(1);
+    let request = ServiceRequest {
+        tenant: &tenant,
+        instance: job.instance.to_string(),
+        state: job.id.to_string(),
+        attempt: attempts,
+        call,
+        traceparent: trace,
+    };
+    let (now, begun) = (engine.0.clock.now(), Instant::now());
+    let answer = tokio::select! {
+        answer = engine.0.services.attempt(&request, now) => answer,
+        () = cancel.cancelled() => return Ok(CallStep::Later(Duration::ZERO, None)),
+    };
+    metrics::histogram!("wrkflw_service_call_seconds", "service" => call.service.clone())
+        .record(begun.elapsed().as_secs_f64());
+    wrkflw_fault::point("call.answered");
+    Ok(match answer {
+        Ok(Replied {
+            output,
+            model,
+            model_version,
+        }) => CallStep::Report(Report::Answered {
+            attempts,
+            output,
+            model,
+            model_version,
+        }),
+        Err(failed) => failure(call, progress, failed),
+    })
+}
+
+/// Reports the result by a command. The commit deletes the job.
+async fn give_report(
+    engine: &Engine,
+    job: &Job,
+    call: &OpenCall,
+    progress: &mut Progress,
+    (report, trace): (Report, &str),
+) -> CallStep {
+    let is_reply = matches!(report, Report::Answered { .. });
+    let error = match command(engine, job, report.clone(), trace).await {
+        Ok(()) => {
+            tally(call, if is_reply { "answered" } else { "given_up" });
+            return CallStep::Over;
         }
-        Ok(())
+        Err(Error::Rejected(Rejection::Invalid(violations))) if is_reply => {
+            return failure(call, progress, misfit(&violations));
+        }
+        Err(error) => error,
+    };
+    progress.report = Some(report);
+    progress.traceparent = Some(trace.to_owned());
+    if let Some(pause) = rest(&error) {
+        return CallStep::Later(pause, None);
     }
+    let error = error.to_string();
+    tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
+    let pause = RETRY.pause(progress.refused);
+    progress.refused = progress.refused.saturating_add(1);
+    CallStep::Later(pause, Some(error))
+}
 
-    /// Keeps the call for later.
-    async fn keep_call(
-        &self,
-        job: &Job,
-        progress: &Progress,
-        pause: Duration,
-        error: Option<&str>,
-    ) -> Result<(), Error> {
-        let next = later(self.0.clock.now(), pause);
-        let (store, kept) = (&self.0.store, Json::of(progress));
-        let attempts = progress.failed.saturating_add(progress.refused);
-        store.keep_call(job, &kept, attempts, error, next).await?;
-        wrkflw_fault::point("call.kept");
-        Ok(())
+async fn command(engine: &Engine, job: &Job, report: Report, trace: &str) -> Result<(), Error> {
+    let (instance, state) = (job.instance, StateId(job.id));
+    let command = match report {
+        Report::Answered {
+            attempts,
+            output,
+            model,
+            model_version,
+        } => Command::ServiceAnswered {
+            instance,
+            state,
+            attempts,
+            output,
+            model,
+            model_version,
+        },
+        Report::Failed { attempts, error } => Command::ServiceFailed {
+            instance,
+            state,
+            attempts,
+            error,
+        },
+    };
+    let result = if matches!(command, Command::ServiceAnswered { .. }) {
+        "answered"
+    } else {
+        "failed"
+    };
+    let trace = Trace::new(new_id().to_string(), trace.to_owned());
+    if !job_handlers::act_in(engine, trace, job.tenant, command, Some(job.id)).await? {
+        tracing::info!(instance.id = %instance, state.id = %state, result, "the result of a service call came after its instance had ended");
     }
+    Ok(())
+}
+
+/// Keeps the call for later.
+async fn keep_call(
+    store: &Store,
+    clock: &Clock,
+    job: &Job,
+    progress: &Progress,
+    pause: Duration,
+    error: Option<&str>,
+) -> Result<(), Error> {
+    let next = later(clock.now(), pause);
+    let kept = Json::of(progress);
+    let attempts = progress.failed.saturating_add(progress.refused);
+    calls::keep(store, job, &kept, attempts, error, next).await?;
+    wrkflw_fault::point("call.kept");
+    Ok(())
 }
 
 /// The pause before the next check of a call whose instance is suspended or whose version is stopped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::unserved;
+use super::{Services, calls, unserved};
 use crate::Engine;
 use crate::jobs::{WorkerContext, tally};
 use wrkflw_core::execution::TIMEOUT_SECONDS_MAX;
@@ -14,7 +14,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock::later;
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window, guarded};
 use wrkflw_store::StoreError;
-use wrkflw_store::jobs::{CallTurn, Job};
+use wrkflw_store::jobs::{self, CallTurn, Job};
 
 /// Calls of all services in flight at a time. Each waits for its service most of the time.
 const CALLS_MAX: usize = 64;
@@ -86,20 +86,20 @@ impl CallQueue {
 }
 
 impl LeaseQueue for CallQueue {
-    type Slot = (String, TenantId);
+    type Place = (String, TenantId);
     type Error = StoreError;
 
     const NAME: &'static str = "service calls";
-    const SLOTS: usize = CALLS_MAX;
+    const PLACES: usize = CALLS_MAX;
 
-    async fn claim(&mut self, window: Window) -> Result<Vec<Claim<Self::Slot>>, StoreError> {
+    async fn claim(&mut self, window: Window) -> Result<Vec<Claim<Self::Place>>, StoreError> {
         let served = self.served();
         if served.is_empty() {
             return Ok(Vec::new());
         }
         let store = self.context.store.clone();
         let (mut claims, mut left) = (Vec::new(), window.limit);
-        let due = store.due_services(window.now, &served).await?;
+        let due = jobs::calls::due_services(&store, window.now, &served).await?;
         for service in in_turn(due, &self.last) {
             if left <= 0 {
                 break;
@@ -112,7 +112,7 @@ impl LeaseQueue for CallQueue {
                 full: &full,
                 limit: free.min(left),
             };
-            let claimed = store.claim_calls(&turn, window.now, window.lease_end);
+            let claimed = jobs::calls::claim(&store, &turn, window.now, window.lease_end);
             let (jobs, after) = match claimed.await {
                 Ok(claimed) => claimed,
                 // Claimed calls must be made. If the failure lasts, the next claim returns it.
@@ -134,7 +134,7 @@ impl LeaseQueue for CallQueue {
         if served.is_empty() {
             return Ok(None);
         }
-        let next = self.context.store.next_call_due(&served).await?;
+        let next = jobs::calls::next_due(&self.context.store, &served).await?;
         if served.iter().all(|service| self.full(service).is_empty()) {
             return Ok(next);
         }
@@ -143,7 +143,7 @@ impl LeaseQueue for CallQueue {
         Ok(next.map(|next| next.max(poll)))
     }
 
-    fn ended(&mut self, (service, tenant): Self::Slot) {
+    fn ended(&mut self, (service, tenant): Self::Place) {
         let Some(tenants) = self.in_flight.get_mut(&service) else {
             return;
         };
@@ -169,7 +169,7 @@ fn in_turn(mut due: Vec<String>, last: &str) -> Vec<String> {
 /// its lease has ended.
 async fn run(engine: &Engine, context: &WorkerContext, job: &Job) {
     let lease = CallQueue::lease(context);
-    let call = Box::pin(engine.run_call(job, &context.cancel));
+    let call = Box::pin(calls::run_call(engine, job, &context.cancel));
     let ran = guarded(lease, call).await;
     tally(&job.kind, ran.is_ok());
     let Err(error) = ran else {
@@ -177,20 +177,19 @@ async fn run(engine: &Engine, context: &WorkerContext, job: &Job) {
     };
     tracing::warn!(job.id = %job.id, instance.id = %job.instance, "a call failed within the host: {error}");
     let next = context.retry_at(job.attempts);
-    if let Err(error) = context.store.fail_job(job, &error, next).await {
+    if let Err(error) = jobs::fail(&context.store, job, &error, next).await {
         tracing::warn!(job.id = %job.id, %error, "a call could not be settled");
     }
 }
 
-impl WorkerContext {
-    /// Tells operators of due calls that this host cannot make. Another host may still make them.
-    pub(crate) async fn mark_unserved(&self, engine: &Engine) {
-        let names: Vec<_> = engine.0.services.names().cloned().collect();
-        let error = unserved("{}");
-        let marked = self.store.mark_unserved(self.clock.now(), &names, &error);
-        if let Err(error) = marked.await {
-            tracing::warn!(%error, "calls of unknown services could not be marked");
-        }
+/// Tells operators of due calls that this host cannot make. Another host may still make them.
+pub(crate) async fn mark_unserved(context: &WorkerContext, services: &Services) {
+    let names: Vec<_> = services.names().cloned().collect();
+    let error = unserved("{}");
+    let (store, now) = (&context.store, context.clock.now());
+    let marked = jobs::calls::mark_unserved(store, now, &names, &error);
+    if let Err(error) = marked.await {
+        tracing::warn!(%error, "calls of unknown services could not be marked");
     }
 }
 

@@ -104,7 +104,7 @@ fn a_request_says_for_whom_it_is_and_who_sends_it() {
         on_failure: "UNSCORED".into(),
         result: None,
     };
-    let asked = ServiceRequest {
+    let request = ServiceRequest {
         tenant: "acme",
         instance: "i-1".into(),
         state: "s-1".into(),
@@ -119,16 +119,16 @@ fn a_request_says_for_whom_it_is_and_who_sends_it() {
     );
     let service = service.expect("a service");
     assert!(!format!("{service:?}").contains("secret"));
-    let request = request(&service, &asked, now()).expect("a request");
-    let body = String::from_utf8(request.body().clone()).expect("text");
+    let sent = http_request(&service, &request, now()).expect("a request");
+    let body = String::from_utf8(sent.body().clone()).expect("text");
     assert_eq!(
         body,
         r#"{"attempt":2,"instanceId":"i-1","request":{"pages":3},"service":"scorer","stateId":"s-1","tenant":"acme"}"#
     );
-    let header = |name: &str| request.headers()[name].to_str().expect("text").to_owned();
+    let header = |name: &str| sent.headers()[name].to_str().expect("text").to_owned();
     assert_eq!(header("idempotency-key"), "s-1");
     assert_eq!(header("authorization"), "Bearer secret");
-    assert_eq!(header("traceparent"), asked.traceparent);
+    assert_eq!(header("traceparent"), request.traceparent);
     let timestamp = header("webhook-timestamp");
     assert_eq!(timestamp, now().as_second().to_string());
     assert_eq!(

@@ -23,10 +23,12 @@ pub(super) struct Fence {
 }
 
 impl Fence {
+    /// Whether it is time to take another mark.
     pub(super) fn is_due(&self) -> bool {
         self.marked_at.is_none_or(|at| at.elapsed() >= MARK_EVERY)
     }
 
+    /// Takes a mark. Its position waits until all older transactions have finished, unless another position waits already.
     pub(super) fn note(&mut self, mark: FenceMark) {
         self.marked_at = Some(Instant::now());
         if let Some((pos, _)) = self.waiting.take_if(|(_, xid)| mark.oldest >= *xid) {

@@ -96,10 +96,10 @@ pub(super) async fn publish(
         }
         messages.push(message);
     }
-    if let Some(together) = producer {
-        send_together(together, &mut messages);
+    if let Some(connected) = producer {
+        send_together(connected, &mut messages);
         wrkflw_fault::point("relay.produced");
-        await_reports(together, &mut messages, cancel).await;
+        await_reports(connected, &mut messages, cancel).await;
     }
     let failure = messages.iter().find_map(|message| match &message.state {
         State::Failed(failure @ Failure::Transport(_)) => Some(failure.clone()),

@@ -15,7 +15,7 @@ use wrkflw_core::subscription::target;
 use wrkflw_runtime::clock;
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window};
 use wrkflw_store::StoreError;
-use wrkflw_store::deliveries::{Claimed, DeliveryQueue, Refusal, Settlement};
+use wrkflw_store::deliveries::{self, Claimed, DeliveryQueue, Refusal, Settlement};
 
 /// The number of subscriptions that one statement reads, and of such statements in a row. Then the dispatcher waits for posts,
 /// and later reads on from there.
@@ -50,9 +50,7 @@ impl Dispatcher {
         let Window { now, lease_end, .. } = window;
         let count_max = i64::try_from(SUBSCRIPTION_MAX).unwrap_or(1);
         let store = &self.notifier.store;
-        let queues = store
-            .delivery_queues(now, self.after, QUEUES_MAX, count_max)
-            .await?;
+        let queues = deliveries::queues(store, now, self.after, QUEUES_MAX, count_max).await?;
         let more = i64::try_from(queues.len()).is_ok_and(|found| found >= QUEUES_MAX);
         let last = queues.last().filter(|_| more);
         self.after = last.map_or(DeliveryQueue::FIRST, |(queue, _)| *queue);
@@ -60,7 +58,7 @@ impl Dispatcher {
         if shares.is_empty() {
             return Ok(Vec::new());
         }
-        let claimed = store.claim_deliveries(now, lease_end, &shares).await?;
+        let claimed = deliveries::claim(store, now, lease_end, &shares).await?;
         let claim = |claimed: Claimed| {
             let (queue, notifier) = (claimed.queue, Arc::clone(&self.notifier));
             self.places.take(queue, 1);
@@ -72,16 +70,16 @@ impl Dispatcher {
 }
 
 impl LeaseQueue for Dispatcher {
-    type Slot = DeliveryQueue;
+    type Place = DeliveryQueue;
     type Error = StoreError;
 
     const NAME: &'static str = "deliveries";
-    const SLOTS: usize = POSTS_MAX;
+    const PLACES: usize = POSTS_MAX;
 
     /// Claims as many deliveries as there are free places, and takes the places.
     async fn claim(&mut self, window: Window) -> Result<Vec<Claim<DeliveryQueue>>, StoreError> {
         let mut claims = Vec::new();
-        // Whether all subscriptions are read when the end of the list is reached.
+        // Whether the list was read from its beginning, so that all subscriptions are read once its end is reached.
         let mut whole = self.after == DeliveryQueue::FIRST;
         for _ in 0..LOOKS_MAX {
             if !self.places.are_free() {
@@ -133,10 +131,7 @@ impl Notifier {
             );
         }
         let now = self.clock.now();
-        if let Err(error) = self
-            .store
-            .settle_delivery(&claimed, &settlement, took, now)
-            .await
+        if let Err(error) = deliveries::settle(&self.store, &claimed, &settlement, took, now).await
         {
             tracing::warn!(%error, message.id = %claimed.message, "the result of a delivery could not be stored; the delivery is repeated");
         }

@@ -15,7 +15,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::notification::{self, Notification, Recipient};
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::StoreError;
-use wrkflw_store::notifier::{Delivery, LockedCursor, OnDuplicate, Unsent};
+use wrkflw_store::notifier::{self, Delivery, LockedCursor, OnDuplicate, Unsent};
 use wrkflw_store::subscriptions::Subscriber;
 
 /// Entries read at a time.
@@ -80,10 +80,10 @@ impl FanOut {
     /// Gives each tenant with new entries one turn. Returns whether a tenant has more entries than one turn reads.
     async fn write_all(&mut self) -> Result<bool, StoreError> {
         let store = &self.notifier.store;
-        store.ensure_notifier_cursors().await?;
+        notifier::ensure_cursors(store).await?;
         let (round, mut more) = (self.notifier.clock.now(), false);
         while !self.cancel.is_cancelled() {
-            let cursor = self.notifier.store.lock_notifier_cursor(round).await?;
+            let cursor = notifier::lock_cursor(&self.notifier.store, round).await?;
             let Some(cursor) = cursor else { break };
             more |= self.write(cursor).await?;
         }
@@ -113,7 +113,7 @@ impl FanOut {
                 tracing::warn!(%error, tenant.id = tenant.0, limit, "notifications and deliveries of a tenant could not be made; the host tries again with fewer events");
                 let notifier = &self.notifier;
                 let at = notifier.clock.now();
-                notifier.store.postpone_notifier_cursor(tenant, at).await?;
+                notifier::postpone_cursor(&notifier.store, tenant, at).await?;
                 Ok(false)
             }
         }

@@ -21,11 +21,11 @@ struct Rows {
 }
 
 impl LeaseQueue for Rows {
-    type Slot = u32;
+    type Place = u32;
     type Error = &'static str;
 
     const NAME: &'static str = "rows";
-    const SLOTS: usize = 2;
+    const PLACES: usize = 2;
 
     async fn claim(&mut self, window: Window) -> Result<Vec<Claim<u32>>, &'static str> {
         let mut waiting = self.waiting.lock().unwrap();
@@ -93,13 +93,13 @@ async fn next(rows: &mut mpsc::UnboundedReceiver<u32>) -> u32 {
 }
 
 #[tokio::test]
-async fn slots_are_limited_and_a_panic_frees_its_slot() {
+async fn places_are_limited_and_a_panic_frees_its_place() {
     let (rows, mut view) = Rows::new(&[1, 3, 4]);
     let _tasks = start(rows, &CancellationToken::new());
     let mut running = [next(&mut view.started).await, next(&mut view.started).await];
     running.sort_unstable();
     assert_eq!(running, [1, 3]);
-    assert_eq!(*view.waiting.lock().unwrap(), [4], "no slot is free");
+    assert_eq!(*view.waiting.lock().unwrap(), [4], "no place is free");
     view.hold.cancel();
     let mut ended = [next(&mut view.ended).await, next(&mut view.ended).await];
     ended.sort_unstable();

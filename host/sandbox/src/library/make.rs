@@ -145,7 +145,7 @@ impl Library {
             .map_err(|error| unfit(&error))?;
         Ok(Arc::new(Ready {
             logic,
-            own: Own::new(self.slots_each),
+            own: Own::new(self.places_each),
             measures: Measures::default(),
             code_bytes,
         }))

@@ -12,16 +12,17 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
-use super::misfit::of_parameter;
 use super::page::{Page, PageEnd, decode, foreign, limit, page_to};
 use super::problem::Problem;
 use super::shapes::AuditStream;
+use super::value_error::of_parameter;
 use super::view::view;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::Error;
 use wrkflw_store::audit::{self, AuditFilter};
+use wrkflw_store::feed;
 
 /// All entries are later.
 const EARLIEST: Timestamp = Timestamp::UNIX_EPOCH;
@@ -155,10 +156,8 @@ pub(super) async fn audit(
     app.engine.permit(&who, "audit:read").await?;
     let (filter, after, limit) = query.read()?;
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    let found = reader
-        .audit(who.tenant, instance, &filter, (after, limit))
-        .await?;
-    if found.rows.is_empty() && !reader.knows_instance(who.tenant, id).await? {
+    let found = audit::of_instance(reader, who.tenant, instance, &filter, (after, limit)).await?;
+    if found.rows.is_empty() && !feed::knows_instance(reader, who.tenant, id).await? {
         return Err(Error::NotFound {
             what: "instance",
             id: id.to_string(),
@@ -185,9 +184,8 @@ pub(super) async fn entries(
     app.engine.permit(&who, "audit:read").await?;
     let (filter, after, limit) = query.read()?;
     let reader = app.engine.reader();
-    let (found, last_checkpoint_at) = reader
-        .audit_of_tenant(who.tenant, &filter, (after, limit))
-        .await?;
+    let (found, last_checkpoint_at) =
+        audit::of_tenant(reader, who.tenant, &filter, (after, limit)).await?;
     let next = found.next.map(|leaf| leaf.to_string());
     let bytes = found.rows.iter().map(|row| row.entry.bytes()).sum();
     let page = move || {

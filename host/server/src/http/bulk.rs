@@ -25,7 +25,7 @@ use wrkflw_engine::bulk::{revision_alone, revision_of};
 use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key, check_reason};
 use wrkflw_engine::{Idempotency, Identity, Request};
 use wrkflw_runtime::worker::apart;
-use wrkflw_store::tasks::{Inbox, TaskFilter};
+use wrkflw_store::tasks::{self, Inbox, TaskFilter};
 
 /// Maximum number of tasks of one request.
 const TASKS_MAX: usize = 100;
@@ -181,7 +181,7 @@ pub(super) async fn tasks(
     let idempotency = options.idempotency(&canonical);
     // The keys of the tasks' commands cannot show that the key belongs to another request about other tasks.
     if let Some(whole) = idempotency.as_ref().filter(|_| !options.dry_run) {
-        app.engine.keep_key(&who, whole).await?;
+        wrkflw_engine::keep_key(&app.engine, &who, whole).await?;
     }
     let dry_run = options.dry_run;
     let given = Arc::new((app, who, options, value, idempotency));
@@ -237,7 +237,8 @@ async fn chosen(
                 limit,
                 ..query.filter(actor).map_err(of_filter)?
             };
-            let Inbox { found, reached } = app.engine.reader().tasks(&viewer, &filter).await?;
+            let Inbox { found, reached } =
+                tasks::list(app.engine.reader(), &viewer, &filter).await?;
             let more = found.len() > TASKS_MAX || reached.is_some();
             let ids = found.into_iter().take(TASKS_MAX).map(|task| task.id);
             Ok((ids.collect(), more))

@@ -23,6 +23,7 @@ use super::view::view;
 use wrkflw_core::calendar::Calendar;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::StoreError;
+use wrkflw_store::calendars;
 
 /// The cost of rendering a byte of a calendar, in bytes of ordinary text. Dates and times cost more than text.
 const RENDERED: usize = 4;
@@ -98,7 +99,7 @@ pub(super) async fn list(
     Caller(who): Caller,
 ) -> Result<axum::Json<Page<CalendarSummary>>, Problem> {
     app.engine.permit(&who, "directory:read").await?;
-    let data = app.engine.reader().calendars(who.tenant).await?;
+    let data = calendars::list(app.engine.reader(), who.tenant).await?;
     Ok(axum::Json(page_to(data, None)))
 }
 
@@ -115,11 +116,12 @@ pub(super) async fn show(
 }
 
 async fn read(app: &App, who: &Identity, name: &str) -> Result<Response, Problem> {
-    let found = app.engine.reader().calendar(who.tenant, name).await?;
+    let found = calendars::get(app.engine.reader(), who.tenant, name).await?;
     let found = found.ok_or_else(|| missing(name))?;
     let settings = app
         .engine
-        .read_calendar(who.tenant, &found.settings)
+        .calendars()
+        .parse(who.tenant, &found.settings)
         .await?;
     let settings = settings.map_err(|violations| {
         let first = violations
@@ -145,7 +147,7 @@ pub(super) async fn put(
     Path(name): Path<String>,
     Body { canonical, .. }: Body<IgnoredAny>,
 ) -> Result<Response, Problem> {
-    app.engine.put_calendar(&who, &name, &canonical).await?;
+    app.engine.calendars().put(&who, &name, &canonical).await?;
     read(&app, &who, &name).await
 }
 
@@ -170,7 +172,7 @@ pub(super) async fn delete(
     Path(name): Path<String>,
     Query(query): Query<DeleteQuery>,
 ) -> Result<StatusCode, Problem> {
-    let deleted = app.engine.delete_calendar(&who, &name, query.force);
+    let deleted = app.engine.calendars().delete(&who, &name, query.force);
     deleted.await?;
     Ok(StatusCode::NO_CONTENT)
 }

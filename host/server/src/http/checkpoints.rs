@@ -99,7 +99,7 @@ pub(super) async fn list(
     let limit = limit(query.limit)?;
     // Numbers of checkpoints fit.
     let before: Option<u32> = decode(query.after.as_deref())?;
-    let (found, more) = app.engine.checkpoints(&who, before, limit).await?;
+    let (found, more) = app.engine.checkpoints().list(&who, before, limit).await?;
     let last = found.last().filter(|_| more);
     let next = last.map(|last| last.checkpoint.number.to_string());
     Ok(axum::Json(page_to(found, next)))

@@ -50,7 +50,7 @@ pub enum CommandResult {
     Changed,
     /// The instance has another version.
     Migrated,
-    /// The host keeps the signal for a state to come.
+    /// The signal is buffered for a later state, or is being delivered to all.
     Accepted,
     /// It was so before; nothing was recorded.
     Unchanged,

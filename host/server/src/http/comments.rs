@@ -19,7 +19,8 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_engine::Error;
 use wrkflw_engine::validation::{check_comment, check_person};
-use wrkflw_store::comments::Comment;
+use wrkflw_store::comments::{self, Comment};
+use wrkflw_store::entities;
 use wrkflw_store::viewer::Viewer;
 
 /// The routes of this file.
@@ -102,7 +103,7 @@ pub(super) struct CommentQuery {
 
 /// Fails if there is no such instance, or the viewer does not see it.
 pub(super) async fn seen(app: &App, viewer: &Viewer, instance: InstanceId) -> Result<(), Problem> {
-    let entity = app.engine.reader().entity_of(viewer, instance).await?;
+    let entity = entities::of_instance(app.engine.reader(), viewer, instance).await?;
     let missing = || Error::NotFound {
         what: "instance",
         id: instance.0.to_string(),
@@ -123,7 +124,7 @@ pub(super) async fn list(
     let (limit, before) = (limit(query.limit)?, decode(query.after.as_deref())?);
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
     seen(&app, &viewer, instance).await?;
-    let found = reader.comments(&viewer, instance, before, limit + 1);
+    let found = comments::list(reader, &viewer, instance, before, limit + 1);
     Ok(axum::Json(page(found.await?, limit, |last: &Comment| {
         last.seq.to_string()
     })))

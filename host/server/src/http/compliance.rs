@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
-use super::misfit::of_parameter;
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use super::view::{each, view};
 use wrkflw_core::moment;
-use wrkflw_store::compliance::Period;
+use wrkflw_store::compliance::{self, Period};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -125,11 +125,7 @@ pub(super) async fn self_approvals(
     if period.from >= period.to {
         return Err(of_parameter("from", "from must be before until"));
     }
-    let found = app
-        .engine
-        .reader()
-        .self_approvals(who.tenant, &period)
-        .await;
+    let found = compliance::self_approvals(app.engine.reader(), who.tenant, &period).await;
     let found = found.map_err(|error| {
         if !error.is_overlong() {
             return error.into();

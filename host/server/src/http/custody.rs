@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use super::extract::{Listener, Path, Query};
 use super::large::marked;
-use super::misfit::of_parameter;
 use super::page::{LIMIT_MAX, Page, decode, limit, page_to};
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use super::view::{maybe, view};
 use super::{App, csv};
 use wrkflw_core::ids::InstanceId;
@@ -28,6 +28,7 @@ use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::custody::{CustodyCursor, CustodyQuestion};
+use wrkflw_store::entities;
 use wrkflw_store::viewer::Viewer;
 
 /// Maximum number of pages in one file.
@@ -243,11 +244,12 @@ pub(super) async fn of_instance(
 ) -> Result<Response, Problem> {
     app.engine.permit(&caller.who, PERMISSION).await?;
     let instance = InstanceId(id);
-    let entity = app
-        .engine
-        .reader()
-        .entity_of(&Viewer::all(caller.who.tenant), instance)
-        .await?;
+    let entity = entities::of_instance(
+        app.engine.reader(),
+        &Viewer::all(caller.who.tenant),
+        instance,
+    )
+    .await?;
     let entity = entity.ok_or_else(|| Error::NotFound {
         what: "instance",
         id: id.to_string(),
@@ -282,7 +284,11 @@ async fn export(
         let page: Page<CustodyRecord> = page_to(data, next.map(|last| last.to_string()));
         serde_json::to_string(&page).expect("records serialise")
     };
-    let page = app.engine.custody(&caller.who, &question, text).await?;
+    let page = app
+        .engine
+        .audit()
+        .custody(&caller.who, &question, text)
+        .await?;
     Ok(marked(page, caller.who.tenant))
 }
 
@@ -305,7 +311,7 @@ impl Part {
                 .collect(),
             next,
         };
-        app.engine.custody(who, question, part).await
+        app.engine.audit().custody(who, question, part).await
     }
 }
 

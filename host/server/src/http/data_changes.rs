@@ -92,7 +92,7 @@ pub(super) async fn list(
     // No history has more entries.
     let after: Option<u32> = decode(query.after.as_deref())?;
     let after = u64::from(after.unwrap_or(0));
-    let changes = app.engine.data_changes(&who, InstanceId(id), after, limit);
+    let changes = wrkflw_engine::data_changes(&app.engine, &who, InstanceId(id), after, limit);
     let found = changes.await?;
     let bytes = found.bytes();
     let page = move || -> Page<DataStepView> {

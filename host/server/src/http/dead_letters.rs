@@ -117,7 +117,7 @@ pub(super) async fn list(
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
     let reader = app.engine.reader();
-    let letters = reader.dead_letters(&viewer, after, i64::from(limit) + 1);
+    let letters = dead_letters::list(reader, &viewer, after, i64::from(limit) + 1);
     let DeadLetters { found, reached } = letters.await?;
     let reached = reached.map(|instance| instance.to_string());
     let place = |last: &dead_letters::DeadLetter| last.event.instance.to_string();
@@ -138,14 +138,14 @@ pub(super) async fn show(
     // No history has more entries. A larger cursor would not fit the database's signed numbers.
     let after: Option<u32> = decode(query.after.as_deref())?;
     let reader = app.engine.reader();
-    let found = reader
-        .parked_events(
-            &viewer,
-            InstanceId(instance),
-            u64::from(after.unwrap_or(0)),
-            i64::from(limit) + 1,
-        )
-        .await?;
+    let found = dead_letters::parked_events(
+        reader,
+        &viewer,
+        InstanceId(instance),
+        u64::from(after.unwrap_or(0)),
+        i64::from(limit) + 1,
+    )
+    .await?;
     if found.is_empty() && after.is_none() {
         return Err(nothing(instance));
     }
@@ -196,6 +196,7 @@ async fn release(
 ) -> Result<axum::Json<Moved>, Problem> {
     let released = app
         .engine
+        .dead_letters()
         .release(who, InstanceId(instance), release, reason)
         .await?;
     match released {

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::conditional::conditional;
-use super::extract::{BODY_BYTES_MAX, Body, Caller, DryRun, Path, Query, understood};
+use super::extract::{BODY_BYTES_MAX, Body, Caller, DryRun, Path, Query, parse_body};
 use super::large::rendered;
 use super::layers::without_query;
 use super::pace;
@@ -31,6 +31,7 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::{Json, escaped};
 use wrkflw_engine::{Error, Identity};
+use wrkflw_store::definitions;
 use wrkflw_store::definitions::list::VersionFilter;
 
 /// The largest upload, in bytes: a component and its config.
@@ -129,12 +130,15 @@ pub(super) async fn publish(
         (None, version) => again(&app, &who, &key, version).await?,
     };
     let config = match config {
-        Some(bytes) => understood(&app, who.tenant, bytes, read_config).await?,
+        Some(bytes) => parse_body(&app, who.tenant, bytes, read_config).await?,
         None => Json::empty(),
     };
     let note = note.map(|bytes| text("note", &bytes)).transpose()?;
     let content = (&*component, &config);
-    let published = app.engine.publish(&who, &key, content, note.as_deref());
+    let published = app
+        .engine
+        .definitions()
+        .publish(&who, &key, content, note.as_deref());
     let published = published.await?;
     let status = if published.created {
         StatusCode::CREATED
@@ -175,7 +179,12 @@ async fn again(
         key: key.to_owned(),
         version,
     };
-    Ok(app.engine.component(who, &reference).await?.into())
+    Ok(app
+        .engine
+        .definitions()
+        .component(who, &reference)
+        .await?
+        .into())
 }
 
 async fn read(mut form: Multipart) -> Result<Upload, Problem> {
@@ -271,7 +280,7 @@ async fn detail(
     who: &Identity,
     reference: &VersionRef,
 ) -> Result<(impl FnOnce() -> VersionDetail + Send + use<>, usize), Problem> {
-    let found = app.engine.version(who.tenant, reference).await?;
+    let found = app.engine.versions().get(who.tenant, reference).await?;
     let above = reference
         .version
         .checked_add(1)
@@ -282,7 +291,7 @@ async fn detail(
         limit: 1,
         ..VersionFilter::default()
     };
-    let versions = app.engine.reader().versions(who.tenant, filter);
+    let versions = definitions::versions(app.engine.reader(), who.tenant, filter);
     // After a restore, the cache may have a version that the database lacks. Then an earlier version comes first.
     let mut versions = versions.await?.into_iter();
     let summary = versions.find(|one| one.version == reference.version);
@@ -318,10 +327,17 @@ pub(super) async fn activate(
 ) -> Result<axum::Json<Activation>, Problem> {
     let reference = VersionRef { key, version };
     if dry.dry_run {
-        let effects = app.engine.activation_effects(&who, &reference).await?;
+        let effects = app
+            .engine
+            .definitions()
+            .activation_effects(&who, &reference)
+            .await?;
         return Ok(axum::Json(Activation::tried(reference, effects)));
     }
-    let activation = app.engine.activate(&who, &reference, value.force);
+    let activation = app
+        .engine
+        .definitions()
+        .activate(&who, &reference, value.force);
     Ok(axum::Json(activation.await?.into()))
 }
 
@@ -336,7 +352,11 @@ pub(super) async fn retire(
 ) -> Result<axum::Json<Retirement>, Problem> {
     let reference = VersionRef { key, version };
     Ok(axum::Json(
-        app.engine.retire(&who, &reference).await?.into(),
+        app.engine
+            .definitions()
+            .retire(&who, &reference)
+            .await?
+            .into(),
     ))
 }
 
@@ -351,7 +371,11 @@ pub(super) async fn reinstate(
 ) -> Result<axum::Json<Retirement>, Problem> {
     let reference = VersionRef { key, version };
     Ok(axum::Json(
-        app.engine.reinstate(&who, &reference).await?.into(),
+        app.engine
+            .definitions()
+            .reinstate(&who, &reference)
+            .await?
+            .into(),
     ))
 }
 
@@ -366,7 +390,11 @@ pub(super) async fn stop(
     Body { value, .. }: Body<ReasonBody>,
 ) -> Result<axum::Json<Stopping>, Problem> {
     let reference = VersionRef { key, version };
-    let stopping = app.engine.stop(&who, &reference, &value.reason).await?;
+    let stopping = app
+        .engine
+        .definitions()
+        .stop(&who, &reference, &value.reason)
+        .await?;
     Ok(axum::Json(stopping.into()))
 }
 
@@ -382,7 +410,11 @@ pub(super) async fn resume(
 ) -> Result<axum::Json<Stopping>, Problem> {
     let reference = VersionRef { key, version };
     Ok(axum::Json(
-        app.engine.resume(&who, &reference).await?.into(),
+        app.engine
+            .definitions()
+            .resume(&who, &reference)
+            .await?
+            .into(),
     ))
 }
 
@@ -397,7 +429,8 @@ pub(super) async fn diagram(
     app.engine.permit(&who, "definition:read").await?;
     let version = app
         .engine
-        .version(who.tenant, &VersionRef { key, version })
+        .versions()
+        .get(who.tenant, &VersionRef { key, version })
         .await?;
     let draw = move || crate::diagram::svg(&version.graph, None);
     Ok(svg(app.engine.offload().run(who.tenant, draw).await?))

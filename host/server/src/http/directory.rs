@@ -168,7 +168,9 @@ pub(super) async fn person(
     Path(id): Path<String>,
 ) -> Result<axum::Json<Person>, Problem> {
     app.engine.permit(&who, "directory:read").await?;
-    Ok(axum::Json(app.engine.person(&who, &id).await?.into()))
+    Ok(axum::Json(
+        app.engine.directory().person(&who, &id).await?.into(),
+    ))
 }
 
 /// Adds a person, or renames them.
@@ -180,7 +182,11 @@ pub(super) async fn put_person(
     Path(id): Path<String>,
     Body { value, .. }: Body<NameBody>,
 ) -> Result<axum::Json<DirectoryAnswer>, Problem> {
-    let person = app.engine.put_person(&who, &id, &value.name).await?;
+    let person = app
+        .engine
+        .directory()
+        .put_person(&who, &id, &value.name)
+        .await?;
     Ok(axum::Json(Person::from(person).into()))
 }
 
@@ -193,7 +199,9 @@ pub(super) async fn group(
     Path(id): Path<String>,
 ) -> Result<axum::Json<Group>, Problem> {
     app.engine.permit(&who, "directory:read").await?;
-    Ok(axum::Json(app.engine.group(&who, &id).await?.into()))
+    Ok(axum::Json(
+        app.engine.directory().group(&who, &id).await?.into(),
+    ))
 }
 
 /// Adds a group, or renames it.
@@ -205,7 +213,11 @@ pub(super) async fn put_group(
     Path(id): Path<String>,
     Body { value, .. }: Body<NameBody>,
 ) -> Result<axum::Json<DirectoryAnswer>, Problem> {
-    let group = app.engine.put_group(&who, &id, &value.name).await?;
+    let group = app
+        .engine
+        .directory()
+        .put_group(&who, &id, &value.name)
+        .await?;
     Ok(axum::Json(Group::from(group).into()))
 }
 
@@ -243,6 +255,7 @@ async fn change(
     let names = (group.as_str(), person.as_str());
     let changed = app
         .engine
+        .directory()
         .put_membership(who, names, membership, dry.dry_run)
         .await?;
     let answer = DirectoryAnswer::of::<_, Group>(changed, DirectoryResult::Changed);

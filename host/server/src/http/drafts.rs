@@ -59,7 +59,7 @@ pub(super) async fn show(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<DraftView>, Problem> {
-    let draft = app.engine.draft(&who, TaskId(id)).await?;
+    let draft = app.engine.drafts().get(&who, TaskId(id)).await?;
     Ok(axum::Json(draft.into()))
 }
 
@@ -75,7 +75,8 @@ pub(super) async fn put(
 ) -> Result<axum::Json<DraftView>, Problem> {
     let draft = app
         .engine
-        .put_draft(&who, TaskId(id), value.comment)
+        .drafts()
+        .put(&who, TaskId(id), value.comment)
         .await?;
     Ok(axum::Json(draft.into()))
 }

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
-use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::shapes::{ExclusionShape, InstanceStatus, TaskStatus, VersionFields, WayShape};
+use super::value_error::of_parameter;
 use super::view::{each, view};
 use wrkflw_core::eligibility::{Exclusion, Way};
 use wrkflw_core::ids::InstanceId;
@@ -38,7 +38,7 @@ view! {
         #[schema(value_type = InstanceStatus)]
         pub status: String,
         pub tasks: Vec<TaskEligibility> => each,
-        /// There were more open tasks.
+        /// Whether there are more open tasks.
         pub more: bool,
     }
 }
@@ -56,9 +56,9 @@ view! {
         pub owner: Option<String>,
         pub eligible: Vec<AblePerson> => each,
         pub excluded: Vec<ExcludedPerson> => each,
-        /// Those of the eligible whom the directory does not know now. They may act with a token of their own, but nobody can look them up.
+        /// Eligible people who are not in the directory now. They may act with a token of their own, but nobody can look them up.
         pub unknown: Vec<String>,
-        /// There were more people, or a group had more members than are read.
+        /// Whether there are more people, or a group has more members than are read.
         pub more: bool,
     }
 }
@@ -87,7 +87,7 @@ view! {
 
 view! {
     of wrkflw_engine::Orphan;
-    /// An open task for which somebody is eligible now, and nobody after the change.
+    /// An open task for which somebody is eligible now, and which would have nobody eligible after the change.
     pub(super) struct Orphan {
         #[serde(rename = "taskId")]
         pub task: Uuid,
@@ -128,7 +128,11 @@ pub(super) async fn eligibility(
         let detail = format!("at is in the future: the host's time is {now}");
         return Err(of_parameter("at", detail));
     }
-    let eligibility = app.engine.eligibility_at(&who, InstanceId(id), at).await?;
+    let eligibility = app
+        .engine
+        .eligibility()
+        .at(&who, InstanceId(id), at)
+        .await?;
     let bytes = eligibility.bytes();
     let shown = || EligibilityAt::from(eligibility);
     rendered(&app, who.tenant, bytes, shown).await

@@ -123,7 +123,7 @@ pub(super) async fn create(
         },
         valid: Duration::from_mins(minutes),
     };
-    let (embedding, token) = app.engine.issue_embed_token(&who, new).await?;
+    let (embedding, token) = app.engine.embeddings().issue(&who, new).await?;
     Ok(axum::Json(EmbedToken {
         token,
         instance_id: embedding.instance,

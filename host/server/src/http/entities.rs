@@ -90,17 +90,15 @@ pub(super) async fn history(
     check_id("/id", &id)?;
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
-    let history = app
-        .engine
-        .reader()
-        .entity_history(
-            &viewer,
-            &Entity { kind, id },
-            query.definition.as_deref(),
-            after,
-            i64::from(limit) + 1,
-        )
-        .await?;
+    let history = entities::history(
+        app.engine.reader(),
+        &viewer,
+        &Entity { kind, id },
+        query.definition.as_deref(),
+        after,
+        i64::from(limit) + 1,
+    )
+    .await?;
     let EntityHistory { found, reached } = history;
     let reached = reached.map(|last| last.to_string());
     let bytes = found.iter().map(entities::EntityInstance::bytes).sum();

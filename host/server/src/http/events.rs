@@ -31,17 +31,17 @@ use super::App;
 use super::extract::{Caller, Listener, Query};
 use super::include::commas;
 use super::large::rendered;
-use super::misfit::of_parameter;
 use super::page::{PageEnd, decode, encode, limit};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
+use super::value_error::of_parameter;
 use wrkflw_core::cloudevent::{CloudEvent, Naming};
 use wrkflw_core::event_filter::EventFilter;
 use wrkflw_core::event_schema::public_types;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
 use wrkflw_core::subscription::Patterns;
-use wrkflw_store::feed::{FeedCursor, FeedPage};
+use wrkflw_store::feed::{self, FeedCursor, FeedPage};
 
 pub(super) use self::live::Streams;
 
@@ -96,11 +96,11 @@ macro_rules! event_query {
 
 event_query! {
     EventQuery {
-        /// The `next` of an earlier page. Default: from the first event, which `earliest` says, too.
+        /// The `next` of an earlier page. Default: the first event, like `earliest`.
         pub after: Option<String>,
         #[param(minimum = 1, maximum = 100)]
         pub limit: Option<u32>,
-        /// More of each event, separated by commas. `deliveries`: whether Kafka has it, and what became of it at each webhook; this needs
+        /// Further members of each event, separated by commas. `deliveries`: whether Kafka has it, and what became of it at each webhook; this needs
         /// the permissions `dead-letter:read` and `subscription:read`.
         #[serde(default, deserialize_with = "commas")]
         #[param(value_type = Vec<EventPart>, inline, required = false, style = Form, explode = false)]
@@ -168,7 +168,7 @@ pub(super) struct StreamedEvent {
 ///
 /// A page may have fewer events than `limit`, or none, although more follow: one request reads at most 1000 events
 /// (with `instanceId`, of that instance alone), and ends after 4 MiB of payloads. Events that the filter or the caller's rights leave out count, too.
-/// `next` is behind all that was read, so go on until it stays the same.
+/// `next` follows the last event read. Repeat until it no longer changes.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "listEvents", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -212,11 +212,7 @@ async fn read(
     limit: i64,
     filter: &EventFilter,
 ) -> Result<FeedPage, Problem> {
-    let page = app
-        .engine
-        .reader()
-        .feed(tenant, after, limit, filter)
-        .await?;
+    let page = feed::page(app.engine.reader(), tenant, after, limit, filter).await?;
     if page.is_astray {
         let detail =
             "the database was restored, and this event is lost; read again from the first one";

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::minimal::Preference;
 use super::problem::Problem;
-use super::{App, misfit, pace};
+use super::{App, pace, value_error};
 use wrkflw_core::ids::{NOT_NORMAL, TenantId, is_normal};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Idempotency, Identity, Trace};
@@ -149,12 +149,12 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
                 "send the body as application/json",
             ));
         }
-        understood(app, tenant, bytes, read).await
+        parse_body(app, tenant, bytes, read).await
     }
 }
 
 /// Parses a body. A large one is parsed on another thread.
-pub(super) async fn understood<T: Send + 'static>(
+pub(super) async fn parse_body<T: Send + 'static>(
     app: &App,
     tenant: TenantId,
     bytes: Bytes,
@@ -219,7 +219,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
     let deserializer = &mut serde_json::Deserializer::from_str(canonical.as_str());
     match serde_path_to_error::deserialize(deserializer) {
         Ok(value) => Ok(Body { value, canonical }),
-        Err(error) => Err(misfit::of_body(&error)),
+        Err(error) => Err(value_error::of_body(&error)),
     }
 }
 
@@ -285,9 +285,9 @@ impl Options {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let value = headers.get(name).map(|value| value.to_str());
-    value
-        .transpose()
-        .map_err(|_| misfit::of_parameter(name, format!("the header {name} is not plain text")))
+    value.transpose().map_err(|_| {
+        value_error::of_parameter(name, format!("the header {name} is not plain text"))
+    })
 }
 
 fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
@@ -309,7 +309,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
     // A number larger than all revisions is well-formed, and matches none.
     let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
     revision.map(Some).ok_or_else(|| {
-        misfit::of_parameter(
+        value_error::of_parameter(
             "If-Match",
             "If-Match takes the ETag of an instance, a revision in quotes such as \"3\"",
         )
@@ -329,12 +329,12 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
         let detail =
             format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
-        return Err(misfit::of_parameter("Idempotency-Key", detail));
+        return Err(value_error::of_parameter("Idempotency-Key", detail));
     }
     // A proxy may have joined two headers in this way.
     if quoted.is_none() && key.contains(',') {
         let detail = "an Idempotency-Key with a comma in it must be in quotes";
-        return Err(misfit::of_parameter("Idempotency-Key", detail));
+        return Err(value_error::of_parameter("Idempotency-Key", detail));
     }
     Ok(Some(key.to_owned()))
 }
@@ -350,7 +350,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
         for (name, text) in raw.iter().flatten() {
             if text.contains('\0') {
                 let (at, detail) = (format!("/{name}"), "no name has a NUL in it".to_owned());
-                return Err(misfit::wrong("not_found", &at, "malformed", detail));
+                return Err(value_error::wrong("not_found", &at, "malformed", detail));
             }
             if !is_normal(text) {
                 return Err(malformed(&format!("/{name}"), NOT_NORMAL));
@@ -360,7 +360,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
         path.map(|AxumPath(value)| Path(value)).map_err(|error| {
             let names = raw.iter().flatten().map(|(name, _)| name.to_owned());
             let names: Vec<_> = names.collect();
-            misfit::of_path(&error, &names)
+            value_error::of_path(&error, &names)
         })
     }
 }
@@ -383,7 +383,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
         };
         query
             .map(|axum::extract::Query(value)| Query(value))
-            .map_err(|error| misfit::of_query(&error))
+            .map_err(|error| value_error::of_query(&error))
     }
 }
 
@@ -417,7 +417,7 @@ pub(crate) fn refuse_nul(query: &str) -> Result<(), Problem> {
     };
     let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
     let detail = "a query parameter has a NUL in it";
-    Err(misfit::of_parameter(name, detail))
+    Err(value_error::of_parameter(name, detail))
 }
 
 /// PostgreSQL stores no text with a NUL. In a URI, it is always encoded.
@@ -427,5 +427,5 @@ fn has_nul(encoded: &str) -> bool {
 
 /// The problem for a value that violates the rule in `detail`.
 pub fn malformed(pointer: &str, detail: &str) -> Problem {
-    misfit::wrong("invalid_request", pointer, "malformed", detail.to_owned())
+    value_error::wrong("invalid_request", pointer, "malformed", detail.to_owned())
 }

@@ -19,8 +19,8 @@ use url::form_urlencoded;
 use super::App;
 use super::include::unknown_field;
 use super::large::Large;
-use super::misfit::of_parameter;
 use super::problem::Problem;
+use super::value_error::of_parameter;
 
 const NAME: &str = "fields";
 

@@ -27,9 +27,9 @@ use wrkflw_core::answer;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId};
 use wrkflw_core::json::Json;
-use wrkflw_store::comments::Comment;
+use wrkflw_store::comments::{self, Comment};
 use wrkflw_store::load::Stored;
-use wrkflw_store::past::{Moves, PastMove};
+use wrkflw_store::past::{self, Moves, PastMove};
 use wrkflw_store::viewer::Viewer;
 
 /// The routes of this file.
@@ -117,11 +117,15 @@ pub(super) async fn history(
     Path(id): Path<Uuid>,
 ) -> Result<Response, Problem> {
     let Stored { instance, head, .. } = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &instance.definition).await?;
+    let version = app
+        .engine
+        .versions()
+        .get(who.tenant, &instance.definition)
+        .await?;
     let reader = app.engine.reader();
     // The caller sees the instance, or it would not have been read.
     let all = Viewer::all(who.tenant);
-    let moves = reader.moves(&all, InstanceId(id), head.seq).await?;
+    let moves = past::moves(reader, &all, InstanceId(id), head.seq).await?;
     let Moves { newest, omitted } = moves;
     let (mut comments, comments_omitted) = newest_comments(&app, &all, id).await?;
     comments.reverse();
@@ -167,7 +171,7 @@ async fn newest_comments(
     id: Uuid,
 ) -> Result<(Vec<Comment>, bool), Problem> {
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    let asked = reader.comments(viewer, instance, None, LIMIT_MAX + 1);
+    let asked = comments::list(reader, viewer, instance, None, LIMIT_MAX + 1);
     let mut comments = asked.await?;
     let are_more = comments.len() > LIMIT_MAX as usize;
     comments.truncate(LIMIT_MAX as usize);

@@ -13,6 +13,7 @@ use super::extract::Caller;
 use super::layers::without_query;
 use super::problem::Problem;
 use super::view::{each, view};
+use wrkflw_store::hosts;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -56,7 +57,7 @@ pub(super) async fn list(
     Caller(who): Caller,
 ) -> Result<axum::Json<Hosts>, Problem> {
     app.engine.permit(&who, "dead-letter:read").await?;
-    let hosts = app.engine.reader().hosts(who.tenant).await?;
+    let hosts = hosts::list(app.engine.reader(), who.tenant).await?;
     let mut versions: Vec<_> = hosts.iter().map(|host| host.version.clone()).collect();
     versions.sort_unstable();
     versions.dedup();

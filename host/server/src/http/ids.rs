@@ -16,7 +16,7 @@ use super::shapes::{IdKind, NamedStatus};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Engine, Error, Identity};
-use wrkflw_store::prefixes::Candidate;
+use wrkflw_store::prefixes::{self, Candidate};
 
 /// How many instances, and how many tasks, are shown.
 const CANDIDATES_MAX: usize = 5;
@@ -75,7 +75,7 @@ pub(super) async fn find(
         Error::malformed("/prefix", form)
     })?;
     let reader = app.engine.reader();
-    let (candidates, more) = reader.ids_between(&viewer, range, CANDIDATES_MAX).await?;
+    let (candidates, more) = prefixes::ids_between(reader, &viewer, range, CANDIDATES_MAX).await?;
     let mut data = Vec::new();
     for candidate in candidates {
         data.extend(seen(&app.engine, &who, candidate).await?);

@@ -94,7 +94,7 @@ impl Declarations {
         if let Some(known) = self.0.get(&key) {
             return Ok(known.clone());
         }
-        let version = app.engine.version(who.tenant, &key.0).await?;
+        let version = app.engine.versions().get(who.tenant, &key.0).await?;
         let declared = Arc::new(Declared::of(version, &task.state, in_full));
         self.0.insert(key, declared.clone());
         Ok(declared)
@@ -170,7 +170,7 @@ pub(super) async fn page(
             after: None,
             ..filter.clone()
         };
-        let all = reader.tasks(viewer, &counted).await?;
+        let all = tasks::list(reader, viewer, &counted).await?;
         Some(Count::of(all.found.len(), all.reached.is_some()))
     } else {
         None
@@ -179,7 +179,7 @@ pub(super) async fn page(
         limit: i64::from(limit) + 1,
         ..filter
     };
-    let Inbox { mut found, reached } = reader.tasks(viewer, &filter).await?;
+    let Inbox { mut found, reached } = tasks::list(reader, viewer, &filter).await?;
     // The task after the page only shows that there is a next page. The answer names none of its people.
     let is_more = found.len() > limit as usize;
     found.truncate(limit as usize);
@@ -226,7 +226,7 @@ async fn lines(
         let open = lines.iter();
         let open = open.filter(|line| line.task.ended_at.is_none());
         let open: Vec<_> = open.map(ListedTask::open).collect();
-        let mut actions = app.engine.actions_on_tasks(who, &open).await?;
+        let mut actions = app.engine.actions().on_tasks(who, &open).await?;
         for line in &mut lines {
             line.actions = actions.remove(&line.task.id);
         }

@@ -13,11 +13,11 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::App;
 use super::fields::rewritten;
-use super::misfit::of_parameter;
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Candidate;
-use wrkflw_store::names::DisplayNames;
+use wrkflw_store::names::{self, DisplayNames};
 
 /// Reads several values: separated by commas in a query, a list in a body.
 pub(super) fn commas<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
@@ -151,7 +151,7 @@ impl NamedIds {
     pub(super) async fn names(self, app: &App, tenant: TenantId) -> Result<DisplayNames, Problem> {
         let list = |ids: BTreeSet<String>| ids.into_iter().collect::<Vec<_>>();
         let (people, groups) = (list(self.people), list(self.groups));
-        let names = app.engine.reader().display_names(tenant, &people, &groups);
+        let names = names::display(app.engine.reader(), tenant, &people, &groups);
         Ok(names.await?)
     }
 }

@@ -114,9 +114,13 @@ pub(super) async fn restart(
     let ended = InstanceId(id);
     let key = options.idempotency_key.as_deref();
     let key = key.filter(|_| !options.dry_run);
-    let successor = app
-        .engine
-        .successor(&who, ended, value.data, (options.if_match, key));
+    let successor = wrkflw_engine::successor(
+        &app.engine,
+        &who,
+        ended,
+        value.data,
+        (options.if_match, key),
+    );
     let command = match successor.await {
         Ok(command) => command,
         Err(error) => {

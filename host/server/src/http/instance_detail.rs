@@ -20,9 +20,10 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::instance::{Instance, Status, Task};
 use wrkflw_engine::Identity;
+use wrkflw_store::attributes;
 use wrkflw_store::instances::{self, InstanceFilter, Listed};
 use wrkflw_store::names::DisplayNames;
-use wrkflw_store::open_work::OpenWork;
+use wrkflw_store::open_work::{self, OpenWork};
 use wrkflw_store::viewer::Viewer;
 
 /// An instance as it is read: with names, and what is ahead of it.
@@ -245,21 +246,21 @@ pub(super) async fn page(
     filter: InstanceFilter,
 ) -> Result<Response, Problem> {
     let (reader, includes) = (app.engine.reader(), |part| options.include.contains(&part));
-    let Listed { mut lines, next } = reader.instances(viewer, &filter).await?;
+    let Listed { mut lines, next } = instances::list(reader, viewer, &filter).await?;
     let count = if options.count {
         let all = InstanceFilter {
             limit: COUNT_MAX,
             after: None,
             ..filter
         };
-        let all = reader.instances(viewer, &all).await?;
+        let all = instances::list(reader, viewer, &all).await?;
         Some(Count::of(all.lines.len(), all.next.is_some()))
     } else {
         None
     };
     let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
     if includes(InstancePart::Attributes) {
-        let mut attributes = reader.attributes(viewer, &ids).await?;
+        let mut attributes = attributes::list(reader, viewer, &ids).await?;
         for line in &mut lines {
             line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
         }
@@ -277,7 +278,7 @@ pub(super) async fn page(
     }
     let mut names = None;
     if includes(InstancePart::People) {
-        let mut works = reader.open_work(viewer, &ids).await?;
+        let mut works = open_work::find(reader, viewer, &ids).await?;
         let mut everybody = NamedIds::default();
         for line in &mut lines {
             let work = works.remove(&line.instance.id).unwrap_or_default();
@@ -308,7 +309,7 @@ async fn steps(
         key: line.definition_key.clone(),
         version: line.definition_version,
     };
-    let version = app.engine.version(who.tenant, &version).await?;
+    let version = app.engine.versions().get(who.tenant, &version).await?;
     let active: Vec<_> = match line.status.as_str() {
         "RUNNING" | "SUSPENDED" => line.states.iter().map(String::as_str).collect(),
         _ => Vec::new(),

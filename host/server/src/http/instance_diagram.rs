@@ -1,6 +1,7 @@
 //! The diagram of an instance: that of its definition, with the path that the instance took.
 
 use std::collections::HashMap;
+use wrkflw_core::instance::blind::hidden_entry;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -35,7 +36,8 @@ pub(super) async fn diagram(
     let stored = read(&app, &who, id).await?;
     let version = app
         .engine
-        .version(who.tenant, &stored.instance.definition)
+        .versions()
+        .get(who.tenant, &stored.instance.definition)
         .await?;
     let (tenant, viewer) = (who.tenant, who.subject);
     let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance, &viewer)));
@@ -57,7 +59,7 @@ fn taken(instance: &Instance, viewer: &str) -> Taken {
         *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
         let entered_trigger = state_instance.entered_trigger.as_ref();
         let entered_trigger =
-            entered_trigger.filter(|_| !is_hidden(instance.hidden_entry(state_instance), viewer));
+            entered_trigger.filter(|_| !is_hidden(hidden_entry(instance, state_instance), viewer));
         let sources = state_instance.predecessors.iter();
         for source in sources.filter_map(|id| state_instances.get(id)) {
             // Each branch that a join waited for is drawn with the trigger by which its last state was left.

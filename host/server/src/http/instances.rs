@@ -37,6 +37,7 @@ use wrkflw_core::search::UntypedCondition;
 use wrkflw_engine::Identity;
 use wrkflw_engine::validation::{check_document, check_id};
 use wrkflw_store::instances::InstanceFilter;
+use wrkflw_store::jobs::calls;
 use wrkflw_store::load::Stored;
 
 /// The routes of this file.
@@ -195,7 +196,7 @@ pub(super) struct InstanceQuery {
     #[serde(default)]
     #[param(default = false)]
     pub count: bool,
-    /// More of each instance, separated by commas. `attributes`. `ahead`: the states that it may still reach. `people`: who owns and may
+    /// Further members of each instance, separated by commas. `attributes`. `ahead`: the states that it may still reach. `people`: who owns and may
     /// claim its open tasks, and the answer has the display names of people and groups.
     #[serde(default, deserialize_with = "commas")]
     #[param(value_type = Vec<InstancePart>, inline, required = false, style = Form, explode = false)]
@@ -319,7 +320,11 @@ pub(super) async fn show(
     Path(id): Path<Uuid>,
 ) -> Result<Response, Problem> {
     let Stored { instance, .. } = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &instance.definition).await?;
+    let version = app
+        .engine
+        .versions()
+        .get(who.tenant, &instance.definition)
+        .await?;
     let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
     let names = instance_detail::named(&instance, &who.subject);
     let names = names.names(&app, who.tenant).await?;
@@ -327,7 +332,7 @@ pub(super) async fn show(
     let is_called = instance.active.iter().any(|one| one.open_call().is_some());
     let calls = if is_called {
         let reader = app.engine.reader();
-        reader.calls_of(who.tenant, instance.id).await?
+        calls::of_instance(reader, who.tenant, instance.id).await?
     } else {
         Vec::new()
     };
@@ -376,7 +381,11 @@ pub(super) async fn actions(
     Path(id): Path<Uuid>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "instance:read").await?;
-    let explained = app.engine.actions(&who, InstanceId(id)).await?;
+    let explained = app
+        .engine
+        .actions()
+        .on_instance(&who, InstanceId(id))
+        .await?;
     let bytes = explained.bytes();
     let omitted = Omissions {
         texts: explained.omitted.texts,

@@ -14,7 +14,8 @@ use super::page::{AtTime, Page, decode, limit, page_or_reached};
 use super::problem::Problem;
 use super::shapes::{JobKind, MaybeVersionFields};
 use super::view::view;
-use wrkflw_store::jobs::{Jobs, ListedJob};
+use wrkflw_store::jobs::failing;
+use wrkflw_store::jobs::{self, Jobs, ListedJob};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -83,7 +84,7 @@ pub(super) async fn list(
     Ok(axum::Json(match query.state.unwrap_or_default() {
         WhichJobs::Failing => {
             let place = |job: &ListedJob| job.id.to_string();
-            let jobs = reader.list_failing_jobs(&viewer, decode(after)?, wanted);
+            let jobs = failing::list(reader, &viewer, decode(after)?, wanted);
             let Jobs { found, reached } = jobs.await?;
             page_or_reached(found, limit, reached.as_ref().map(place), place)
         }
@@ -94,7 +95,7 @@ pub(super) async fn list(
                 let at = job.next_at.map_or(job.due_at, |next| next.max(job.due_at));
                 AtTime(at, job.id).to_string()
             };
-            let jobs = reader.list_due_jobs(&viewer, after, wanted);
+            let jobs = jobs::list_due(reader, &viewer, after, wanted);
             let Jobs { found, reached } = jobs.await?;
             page_or_reached(found, limit, reached.as_ref().map(place), place)
         }

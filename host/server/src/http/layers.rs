@@ -15,10 +15,10 @@ use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::App;
-use super::misfit::of_parameter;
 use super::newline::ended;
 use super::observe::{Change, only_reads};
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use wrkflw_engine::Trace;
 use wrkflw_runtime::clock;
 use wrkflw_runtime::telemetry;

@@ -46,7 +46,7 @@ pub(super) async fn me(
     State(app): State<App>,
     Caller(who): Caller,
 ) -> Result<axum::Json<Me>, Problem> {
-    let me = app.engine.me(&who).await?;
+    let me = app.engine.directory().me(&who).await?;
     let (name, groups, manager) = match me.person {
         Some(person) => (Some(person.name), person.groups, person.manager),
         None => (None, Vec::new(), None),

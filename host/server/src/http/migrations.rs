@@ -27,7 +27,7 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Instance, OpenDeadline};
 use wrkflw_core::json::whole;
-use wrkflw_engine::migration::{Preview, Side};
+use wrkflw_engine::migration::{self, Preview, Side};
 use wrkflw_engine::validation::check_states;
 
 /// The routes of this file.
@@ -106,9 +106,13 @@ pub(super) async fn migrate(
     if !options.dry_run {
         return run(&app, &who, command, options, &canonical).await;
     }
-    let previewed = app
-        .engine
-        .preview_migration(&who, &command, options.if_match, &options.trace);
+    let previewed = migration::preview(
+        &app.engine,
+        &who,
+        &command,
+        options.if_match,
+        &options.trace,
+    );
     let Preview {
         before,
         after,
@@ -122,8 +126,8 @@ pub(super) async fn migrate(
         }
     };
     let versions = [&before, &after].map(|side| side.instance.definition.clone());
-    let old = app.engine.version(who.tenant, &versions[0]).await?;
-    let new = app.engine.version(who.tenant, &versions[1]).await?;
+    let old = app.engine.versions().get(who.tenant, &versions[0]).await?;
+    let new = app.engine.versions().get(who.tenant, &versions[1]).await?;
     let reads = actor.may(READS);
     let (bytes, tenant) = (before.bytes() + after.bytes(), who.tenant);
     let (host, caller) = (app.clone(), who);

@@ -22,7 +22,7 @@ use super::tasks::Empty;
 use super::view::view;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::Identity;
-use wrkflw_store::notifications::{Notification, NotificationFilter};
+use wrkflw_store::notifications::{self, Notification, NotificationFilter};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -123,7 +123,7 @@ pub(super) async fn list(
         before: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };
-    let found = app.engine.reader().notifications(&viewer, &filter).await?;
+    let found = notifications::list(app.engine.reader(), &viewer, &filter).await?;
     let lines = titled(&app, &who, found).await?;
     Ok(axum::Json(page(
         lines,
@@ -162,7 +162,7 @@ async fn titled(
     let mut versions = HashMap::new();
     for (reference, _) in found.iter().filter_map(place) {
         if let Entry::Vacant(unread) = versions.entry(reference) {
-            let version = app.engine.version(who.tenant, unread.key()).await?;
+            let version = app.engine.versions().get(who.tenant, unread.key()).await?;
             unread.insert(version);
         }
     }
@@ -186,6 +186,6 @@ pub(super) async fn read(
     Path(id): Path<Uuid>,
     Body { .. }: Body<Empty>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.mark_read(&who, id).await?;
+    app.engine.notifications().mark_read(&who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

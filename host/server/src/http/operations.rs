@@ -238,11 +238,11 @@ async fn carry_on(
     many: &Many,
 ) -> Result<Response, Problem> {
     if options.dry_run {
-        let trial = app.engine.try_many(who, many).await?;
+        let trial = app.engine.bulk().dry_run(who, many).await?;
         return Ok(axum::Json(Trial::from(trial)).into_response());
     }
     let key = options.idempotency_key.as_deref();
-    let operation = app.engine.begin_many(who, many, key).await?;
+    let operation = app.engine.bulk().begin(who, many, key).await?;
     let place = [(header::LOCATION, format!("/v1/operations/{}", operation.id))];
     Ok((
         StatusCode::CREATED,
@@ -261,7 +261,7 @@ pub(super) async fn show(
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<OperationView>, Problem> {
     let viewer = app.engine.viewing(&who, "instance:read").await?;
-    let operation = app.engine.operation_shown(&who, &viewer, id).await?;
+    let operation = app.engine.bulk().operation_shown(&who, &viewer, id).await?;
     Ok(axum::Json(operation.into()))
 }
 
@@ -283,11 +283,10 @@ pub(super) async fn items(
         WhichItems::Waiting => "waiting",
     });
     let after = decode(query.after.as_deref())?;
-    app.engine.operation_shown(&who, &viewer, id).await?;
+    app.engine.bulk().operation_shown(&who, &viewer, id).await?;
     let reader = app.engine.reader();
-    let found = reader
-        .operation_items(&viewer, id, result, after, i64::from(limit) + 1)
-        .await?;
+    let found =
+        wrkflw_store::bulk::items(reader, &viewer, id, result, after, i64::from(limit) + 1).await?;
     Ok(axum::Json(page(found, limit, |last| {
         last.instance.to_string()
     })))
@@ -301,7 +300,5 @@ pub(super) async fn stop(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<OperationView>, Problem> {
-    Ok(axum::Json(
-        app.engine.stop_operation(&who, id).await?.into(),
-    ))
+    Ok(axum::Json(app.engine.bulk().stop(&who, id).await?.into()))
 }

@@ -1,4 +1,4 @@
-//! The minimum rate of request bodies. Without it, a client that sends a byte now and then could occupy a slot and memory
+//! The minimum rate of request bodies. Without it, a client that sends a byte now and then could occupy a place and memory
 //! for any time. A request whose body is too slow gets 408.
 //!
 //! The routes that read a body limit its size.

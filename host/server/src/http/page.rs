@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::misfit::of_parameter;
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use super::view::each;
 use wrkflw_core::moment;
 use wrkflw_store::names::DisplayNames;

@@ -15,6 +15,8 @@ use super::shapes::NotificationKind;
 use wrkflw_core::notification::Kind;
 use wrkflw_core::zone;
 use wrkflw_engine::{Error, Preference};
+use wrkflw_store::notifications;
+use wrkflw_store::sessions;
 
 /// The number of kinds of notifications.
 const KINDS_MAX: usize = 5;
@@ -111,8 +113,8 @@ pub(super) async fn show(
     Caller(who): Caller,
 ) -> Result<axum::Json<Preferences>, Problem> {
     let (reader, tenant, person) = (app.engine.reader(), who.tenant, who.subject.as_str());
-    let muted = reader.muted(tenant, person).await?;
-    let preference = reader.preference(tenant, person).await?;
+    let muted = notifications::muted(reader, tenant, person).await?;
+    let preference = sessions::preference(reader, tenant, person).await?;
     Ok(axum::Json(Preferences {
         muted_notifications: muted.into_iter().map(NotificationKind::from).collect(),
         language: preference.language,
@@ -137,7 +139,10 @@ pub(super) async fn put(
     value.check()?;
     let muted = value.muted_notifications.iter();
     let kinds: Vec<Kind> = muted.map(|one| one.kind()).collect();
-    app.engine.prefer(&who, &kinds, &value.preference()).await?;
+    app.engine
+        .notifications()
+        .prefer(&who, &kinds, &value.preference())
+        .await?;
     show(State(app), Caller(who)).await
 }
 

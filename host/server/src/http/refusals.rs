@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
-use super::misfit::of_parameter;
 use super::page::{AtTime, Page, decode, limit, page_or_reached};
 use super::problem::Problem;
 use super::shapes::CommandName;
+use super::value_error::of_parameter;
 use super::view::view;
 use wrkflw_core::moment;
-use wrkflw_store::attempts::{AttemptFilter, AttemptRow, Attempts};
+use wrkflw_store::attempts::{self, AttemptFilter, AttemptRow, Attempts};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -96,7 +96,7 @@ pub(super) async fn list(
         limit: i64::from(limit) + 1,
     };
     let place = |row: &AttemptRow| AtTime(row.occurred_at, row.id).to_string();
-    let Attempts { found, reached } = app.engine.reader().attempts(&viewer, &filter).await?;
+    let Attempts { found, reached } = attempts::list(app.engine.reader(), &viewer, &filter).await?;
     let reached = reached.as_ref().map(place);
     Ok(axum::Json(page_or_reached(found, limit, reached, place)))
 }

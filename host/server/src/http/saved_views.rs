@@ -14,6 +14,7 @@ use super::extract::{Body, Caller, Path};
 use super::layers::without_query;
 use super::problem::Problem;
 use wrkflw_engine::SavedView;
+use wrkflw_store::saved_views;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -75,7 +76,7 @@ pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
 ) -> Result<axum::Json<SavedViews>, Problem> {
-    let views = app.engine.reader().saved_views(who.tenant, &who.subject);
+    let views = saved_views::list(app.engine.reader(), who.tenant, &who.subject);
     let data = views.await?.into_iter().map(SavedViewView::from).collect();
     Ok(axum::Json(SavedViews { data }))
 }
@@ -95,7 +96,7 @@ pub(super) async fn put(
         query: value.query,
         is_default: value.default,
     };
-    app.engine.put_view(&who, &view).await?;
+    app.engine.saved_views().put(&who, &view).await?;
     Ok(axum::Json(view.into()))
 }
 
@@ -107,6 +108,6 @@ pub(super) async fn delete(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.delete_view(&who, id).await?;
+    app.engine.saved_views().delete(&who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

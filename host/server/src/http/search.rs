@@ -18,13 +18,13 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::{Query, malformed, refuse_nul};
-use super::misfit;
 use super::problem::Problem;
+use super::value_error;
 use wrkflw_core::graph::AttributeType;
 use wrkflw_core::json::{Json, Node};
 use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCondition};
 use wrkflw_engine::Identity;
-use wrkflw_store::attributes::Declared;
+use wrkflw_store::attributes::{self, Declared};
 
 /// The limit is above the number of parameter names. The head of a request has room for thousands of parameters.
 const PARAMETERS_MAX: usize = 50;
@@ -74,7 +74,7 @@ fn uri(query: &str) -> Result<Uri, Problem> {
 /// Parses a pair of name and value, if it is a condition.
 fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
     let decoded = AxumQuery::<Vec<(String, String)>>::try_from_uri(&uri(pair)?);
-    let AxumQuery(decoded) = decoded.map_err(|error| misfit::of_query(&error))?;
+    let AxumQuery(decoded) = decoded.map_err(|error| value_error::of_query(&error))?;
     let named = decoded.first().and_then(|(name, value)| {
         let attribute = name.strip_prefix(PREFIX)?;
         Some(UntypedCondition::parse(attribute, value))
@@ -218,11 +218,11 @@ impl Origin {
     /// The problem with a condition: it names the parameter, or this member of the condition in the body.
     fn problem(self, code: &str, name: &str, place: (usize, &str), detail: String) -> Problem {
         match self {
-            Origin::Query => misfit::of_named(code, name, detail),
+            Origin::Query => value_error::of_named(code, name, detail),
             Origin::Body => {
                 let (index, member) = place;
                 let pointer = format!("/attributes/{index}/{member}");
-                misfit::wrong(code, &pointer, "malformed", detail)
+                value_error::wrong(code, &pointer, "malformed", detail)
             }
         }
     }
@@ -243,9 +243,7 @@ pub(super) async fn conditions(
         .map(|condition| condition.attribute.clone())
         .collect();
     let reader = app.engine.reader();
-    let declared = reader
-        .declared_attributes(who.tenant, definition, Some(&names))
-        .await?;
+    let declared = attributes::declared(reader, who.tenant, definition, Some(&names)).await?;
     let mut conditions = Vec::with_capacity(untyped.len());
     for (index, condition) in untyped.into_iter().enumerate() {
         let name = origin.named(&condition.attribute);
@@ -255,9 +253,7 @@ pub(super) async fn conditions(
             .map(|one| one.kind)
             .collect();
         if types.is_empty() {
-            let all = reader
-                .declared_attributes(who.tenant, definition, None)
-                .await?;
+            let all = attributes::declared(reader, who.tenant, definition, None).await?;
             let detail = undeclared(&name, definition, &all);
             return Err(origin.problem("invalid_request", &name, (index, "name"), detail));
         }

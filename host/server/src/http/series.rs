@@ -11,10 +11,10 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::extract::{Caller, Query};
-use super::misfit::of_parameter;
 use super::problem::Problem;
+use super::value_error::of_parameter;
 use wrkflw_core::moment;
-use wrkflw_store::series::{MINUTES_KEPT, Series, SeriesValue, Span};
+use wrkflw_store::series::{self, MINUTES_KEPT, Series, SeriesValue, Span};
 
 /// The default period of a series: the last hour.
 const SPAN_DEFAULT: SignedDuration = SignedDuration::from_hours(1);
@@ -240,7 +240,7 @@ pub(super) async fn show(
     };
     let wanted: Vec<_> = Series::ALL.into_iter().filter(is_wanted).collect();
     let reader = app.engine.reader();
-    let found = reader.series(who.tenant, &wanted, span).await?;
+    let found = series::list(reader, who.tenant, &wanted, span).await?;
     let views = wanted.into_iter().map(|series| view(series, &found, steps));
     Ok(axum::Json(SeriesAnswer {
         from: span.from,

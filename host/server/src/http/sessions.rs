@@ -56,7 +56,7 @@ pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
 ) -> Result<axum::Json<Sessions>, Problem> {
-    let data = each(app.engine.sessions(&who).await?);
+    let data = each(app.engine.sessions().list(&who).await?);
     Ok(axum::Json(Sessions { data }))
 }
 
@@ -68,6 +68,6 @@ pub(super) async fn end(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.end_session(&who, id).await?;
+    app.engine.sessions().end(&who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -25,7 +25,7 @@ use wrkflw_core::json::Json;
 use wrkflw_engine::validation::{check_document, check_id, check_key};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
-use wrkflw_store::receipts::ReceivedSignal;
+use wrkflw_store::receipts::{self, ReceivedSignal};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -110,7 +110,7 @@ pub(super) struct KeptSignal {
 /// It moves the oldest active state that takes the trigger. A signal that comes too early is buffered for a later state.
 #[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals", operation_id = "signalInstance",
     params(("id" = Uuid, Path), ("trigger" = String, Path, format = "name"), DryRun), request_body = SignalBody,
-    responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "kept for a state to come")))]
+    responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "buffered for a later state")))]
 pub(super) async fn send(
     State(app): State<App>,
     Caller(who): Caller,
@@ -136,11 +136,11 @@ pub(super) async fn send(
 /// Sends a signal to an instance that waits for a correlation key.
 ///
 /// Of several instances, the one that has waited longest gets the signal; suspended ones are skipped. If no instance waits,
-/// the signal is buffered for 30 days, for a state that counts earlier signals. With `"deliver": "all"`, every state that
+/// the signal is buffered for 30 days, for a state that subscribes to buffered signals. With `"deliver": "all"`, every state that
 /// subscribes to it now gets it, soon after the answer. `GET /v1/signals/{id}` shows its status.
 #[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals", operation_id = "sendSignal",
     params(("signal" = String, Path, format = "name", description = "The trigger."), DryRun), request_body = CorrelatedBody,
-    responses((status = 200, body = CommandAnswer), (status = 202, body = SignalAnswer, description = "kept until somebody waits for it, or being delivered to all")))]
+    responses((status = 200, body = CommandAnswer), (status = 202, body = SignalAnswer, description = "buffered until a state subscribes to it, or being delivered to all")))]
 pub(super) async fn correlate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -200,7 +200,7 @@ pub(super) async fn correlate(
         taken: &taken,
         kept: &kept,
     };
-    let reply = Box::pin(app.engine.signal(&who, signal, &rendering)).await?;
+    let reply = Box::pin(app.engine.signals().send(&who, signal, &rendering)).await?;
     whole_again(&app, &who, &reply).await?;
     Ok(respond(reply))
 }
@@ -235,7 +235,7 @@ pub(super) struct SignalView {
     /// Of a signal to all: how many states have taken it so far. Left out for a sender who may not see every instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<u32>,
-    /// Of a signal to all: how many states have refused it so far. Left out like `taken`.
+    /// Of a signal to all: how many states have refused it so far. Left out for a sender who may not see every instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<u32>,
     /// Until when it is buffered. None for a signal to all.
@@ -313,7 +313,7 @@ pub(super) async fn show(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<SignalView>, Problem> {
-    let sent = app.engine.status(&who, id).await?;
+    let sent = app.engine.signals().status(&who, id).await?;
     Ok(axum::Json(SignalView::of(sent)))
 }
 
@@ -323,7 +323,7 @@ pub(super) async fn show(
 pub(super) struct ReceivedSignalView {
     /// The event by which the instance received it. It has what the definition makes public of the input.
     event_id: Uuid,
-    /// The id that the sender gave it. None, like the next two, where the entry was made unreadable.
+    /// The id that the sender gave it. None if the entry was made unreadable; so are `trigger` and `stateId`.
     id: Option<String>,
     trigger: Option<String>,
     /// The state instance that took it at once. None if it was buffered for a later one.
@@ -376,7 +376,7 @@ pub(super) async fn list(
     let instance = InstanceId(id);
     seen(&app, &viewer, instance).await?;
     let reader = app.engine.reader();
-    let found = reader.received_signals(&viewer, instance, before, limit + 1);
+    let found = receipts::list(reader, &viewer, instance, before, limit + 1);
     Ok(axum::Json(page(
         found.await?,
         limit,

@@ -22,7 +22,8 @@ use super::problem::Problem;
 use super::tasks::Empty;
 use super::view::view;
 use wrkflw_engine::Subscribing;
-use wrkflw_store::deliveries::Retried;
+use wrkflw_store::deliveries::{self, Retried};
+use wrkflw_store::subscriptions;
 
 /// The prefix of secrets, by which scanners find leaked ones.
 const SECRET_PREFIX: &str = "whsec_";
@@ -151,7 +152,11 @@ pub(super) async fn create(
         types: value.types,
         definition: value.definition,
     };
-    let made = app.engine.subscribe(&who, asked, app.reach).await?;
+    let made = app
+        .engine
+        .subscriptions()
+        .subscribe(&who, asked, app.reach)
+        .await?;
     let subscribed = Subscribed {
         subscription: made.subscription.into(),
         secret: format!("{SECRET_PREFIX}{}", STANDARD.encode(made.secret)),
@@ -167,7 +172,7 @@ pub(super) async fn list(
     Caller(who): Caller,
 ) -> Result<axum::Json<Page<Subscription>>, Problem> {
     app.engine.permit(&who, "subscription:read").await?;
-    let data = app.engine.reader().subscriptions(who.tenant, None).await?;
+    let data = subscriptions::list(app.engine.reader(), who.tenant, None).await?;
     Ok(axum::Json(page_to(data, None)))
 }
 
@@ -180,7 +185,9 @@ pub(super) async fn show(
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<Subscription>, Problem> {
     app.engine.permit(&who, "subscription:read").await?;
-    Ok(axum::Json(app.engine.subscription(&who, id).await?.into()))
+    Ok(axum::Json(
+        app.engine.subscriptions().get(&who, id).await?.into(),
+    ))
 }
 
 /// Deletes a subscription and its pending and dead deliveries.
@@ -191,7 +198,7 @@ pub(super) async fn delete(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.unsubscribe(&who, id).await?;
+    app.engine.subscriptions().unsubscribe(&who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -207,18 +214,22 @@ pub(super) async fn deliveries(
     app.engine.permit(&who, "subscription:read").await?;
     let limit = limit(query.limit)?;
     let before = decode(query.after.as_deref())?;
-    app.engine.subscription(&who, id).await?;
+    app.engine.subscriptions().get(&who, id).await?;
     let state = query.state.map(|state| match state {
         DeliveryState::Pending => "pending",
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
         DeliveryState::Discarded => "discarded",
     });
-    let found = app
-        .engine
-        .reader()
-        .deliveries(who.tenant, id, state, before, i64::from(limit) + 1)
-        .await?;
+    let found = deliveries::list(
+        app.engine.reader(),
+        who.tenant,
+        id,
+        state,
+        before,
+        i64::from(limit) + 1,
+    )
+    .await?;
     Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
 }
 
@@ -232,7 +243,11 @@ pub(super) async fn retry(
     Path(id): Path<Uuid>,
     Body { .. }: Body<Empty>,
 ) -> Result<axum::Json<RetryCount>, Problem> {
-    let Retried { count, more } = app.engine.retry_deliveries(&who, id).await?;
+    let Retried { count, more } = app
+        .engine
+        .subscriptions()
+        .retry_deliveries(&who, id)
+        .await?;
     let retried = count;
     Ok(axum::Json(RetryCount { retried, more }))
 }

@@ -19,11 +19,11 @@ use super::include::{commas, words};
 use super::instance_detail::{InstanceDetail, named};
 use super::large::rendered;
 use super::layers::without_query;
-use super::misfit::{self, of_parameter};
 use super::outcomes::OutcomeView;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::shapes::TaskStatus;
+use super::value_error::{self, of_parameter};
 use super::view::view;
 use super::views::{CandidateView, SuspensionView, TaskView};
 use wrkflw_core::actor::Actor;
@@ -32,6 +32,7 @@ use wrkflw_core::ids::TaskId;
 use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
 use wrkflw_core::moment;
 use wrkflw_engine::Error;
+use wrkflw_store::starts;
 use wrkflw_store::tasks::{self, TaskFilter, View};
 
 /// The routes of this file.
@@ -191,7 +192,7 @@ pub(super) struct TaskQuery {
     #[serde(default)]
     #[param(default = false)]
     pub count: bool,
-    /// More of each task, separated by commas. `outcomes`: descriptions, and JSON Schemas of the input. `actions`: what the caller may
+    /// Further members of each task, separated by commas. `outcomes`: descriptions, and JSON Schemas of the input. `actions`: what the caller may
     /// do with it now. `people`: the answer has the display names of people and groups.
     #[serde(default, deserialize_with = "commas")]
     #[param(value_type = Vec<TaskPart>, inline, required = false, style = Form, explode = false)]
@@ -333,7 +334,7 @@ fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
             .is_some_and(|place| place.at.is_some() != by_time) =>
         {
             let detail = "the cursor is of a list in another order";
-            return Err(misfit::wrong(
+            return Err(value_error::wrong(
                 "invalid_cursor",
                 "/after",
                 "malformed",
@@ -360,10 +361,7 @@ pub(super) async fn show(
         what: "task",
         id: id.to_string(),
     };
-    let instance = app
-        .engine
-        .reader()
-        .instance_of(who.tenant, TaskId(id))
+    let instance = starts::instance_of(app.engine.reader(), who.tenant, TaskId(id))
         .await?
         .ok_or_else(missing)?;
     let stored = app.engine.read(&who, instance).await;
@@ -374,7 +372,8 @@ pub(super) async fn show(
     })?;
     let version = app
         .engine
-        .version(who.tenant, &stored.instance.definition)
+        .versions()
+        .get(who.tenant, &stored.instance.definition)
         .await?;
     let mut state_instances = stored.instance.state_instances();
     let found = state_instances.find_map(|state_instance| {

@@ -72,6 +72,6 @@ pub(super) async fn verify(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<VerificationView>, Problem> {
-    let verified = app.engine.verify_instance(&who, InstanceId(id)).await?;
+    let verified = app.engine.audit().verify(&who, InstanceId(id)).await?;
     Ok(axum::Json(verified.into()))
 }

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::shapes::{self, InstanceStatus};
 use super::started::{CallView, ChildView};
-
 use wrkflw_core::answer::{AttributeValue, SignalSubscription};
 use wrkflw_core::graph::Graph;
+use wrkflw_core::instance::blind::{hidden_end, hidden_entry};
 use wrkflw_core::instance::{
     Candidate, Decision, Delegation, Instance, Ownership, PastState, StateInstance, Status,
     Suspension, Task, TaskStatus,
@@ -299,7 +299,7 @@ impl StateView {
     /// An active state instance of the instance, as this person may see it.
     pub fn of(state: &StateInstance, within: &Instance, graph: &Graph, viewer: &str) -> StateView {
         let view = StateView::hiding(state, graph, |task| hides(state, task, viewer));
-        view.hiding_entry(within.hidden_entry(state), viewer)
+        view.hiding_entry(hidden_entry(within, state), viewer)
     }
 
     /// Without what led to it, if that is hidden from this person.
@@ -352,14 +352,14 @@ impl StateView {
 
     /// A state instance that has ended, as this person may see it.
     pub fn past(past: &PastState, within: &Instance, graph: &Graph, viewer: &str) -> StateView {
-        let tells = !is_hidden(within.hidden_end(past), viewer);
+        let tells = !is_hidden(hidden_end(within, past), viewer);
         let left = LeftView {
             at: past.left_at,
             trigger: tells.then(|| past.left_trigger.clone()),
             actor: past.actor.clone().filter(|_| tells),
         };
         let state = StateView::hiding(&past.state, graph, |_| false);
-        let state = state.hiding_entry(within.hidden_entry(&past.state), viewer);
+        let state = state.hiding_entry(hidden_entry(within, &past.state), viewer);
         StateView {
             left: Some(left),
             call: state.call.map(CallView::into_ended),

@@ -285,7 +285,7 @@ impl<'a> Rows<'a> {
             }
         }
         self.subscriptions(of, change);
-        let vacates = self.jobs(of, change);
+        let vacates = jobs::add(self, of, change);
         self.signals
             .extend(change.signals.iter().map(|signal| Signal {
                 member: of.member,

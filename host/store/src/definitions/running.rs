@@ -19,77 +19,75 @@ pub struct Running {
     pub more: bool,
 }
 
-impl Reader {
-    /// Counts the running and suspended instances of a definition that the viewer sees.
-    pub async fn running(&self, viewer: &Viewer, key: &str) -> Result<Running, StoreError> {
-        if let Some(actor) = viewer.restricted() {
-            return self.running_seen(viewer, actor, key).await;
-        }
-        let rows = sqlx::query!(
-            r#"select definition_version as version, count(*) as "count!" from (
-                select definition_version from instance
-                where tenant_id = $1 and definition_key = $2 and status in ('RUNNING', 'SUSPENDED') limit $3::bigint + 1
-            ) as running group by definition_version"#,
-            viewer.tenant.0,
-            key,
-            COUNTED_MAX
-        )
-        .fetch_all(&mut self.reading(viewer).await?)
-        .await?;
-        let by_version: BTreeMap<_, _> = rows
-            .into_iter()
-            .map(|row| (row.version.cast_unsigned(), row.count))
-            .collect();
-        let more = by_version.values().sum::<i64>() > COUNTED_MAX;
-        Ok(Running { by_version, more })
+/// Counts the running and suspended instances of a definition that the viewer sees.
+pub async fn running(reader: &Reader, viewer: &Viewer, key: &str) -> Result<Running, StoreError> {
+    if let Some(actor) = viewer.restricted() {
+        return running_seen(reader, viewer, actor, key).await;
     }
+    let rows = sqlx::query!(
+        r#"select definition_version as version, count(*) as "count!" from (
+            select definition_version from instance
+            where tenant_id = $1 and definition_key = $2 and status in ('RUNNING', 'SUSPENDED') limit $3::bigint + 1
+        ) as running group by definition_version"#,
+        viewer.tenant.0,
+        key,
+        COUNTED_MAX
+    )
+    .fetch_all(&mut reader.reading(viewer).await?)
+    .await?;
+    let by_version: BTreeMap<_, _> = rows
+        .into_iter()
+        .map(|row| (row.version.cast_unsigned(), row.count))
+        .collect();
+    let more = by_version.values().sum::<i64>() > COUNTED_MAX;
+    Ok(Running { by_version, more })
+}
 
-    /// Examines at most [`COUNTED_MAX`] instances that the actor may see.
-    async fn running_seen(
-        &self,
-        viewer: &Viewer,
-        actor: &Actor,
-        key: &str,
-    ) -> Result<Running, StoreError> {
-        let mut looking = self.looking(viewer).await?;
-        let order = Order {
-            oldest_first: false,
-            after: None,
-            most: COUNTED_MAX + 1,
-        };
-        let (places, of) = (looking.places().await?, (viewer.tenant, actor));
-        let seen = visible::instances(places, of, Some(key), order).await?;
-        let rows = sqlx::query!(
-            r#"select definition_version as version, count(*) as "count!" from instance
-            where tenant_id = $1 and id = any($2) and definition_key = $3 and status in ('RUNNING', 'SUSPENDED')
-            group by definition_version"#,
-            viewer.tenant.0,
-            &seen,
-            key
-        );
-        let rows = rows.fetch_all(looking.seen().await?).await?;
-        let by_version = rows
-            .into_iter()
-            .map(|row| (row.version.cast_unsigned(), row.count));
-        Ok(Running {
-            by_version: by_version.collect(),
-            more: i64::try_from(seen.len()).is_ok_and(|seen| seen > COUNTED_MAX),
-        })
-    }
+/// Examines at most [`COUNTED_MAX`] instances that the actor may see.
+async fn running_seen(
+    reader: &Reader,
+    viewer: &Viewer,
+    actor: &Actor,
+    key: &str,
+) -> Result<Running, StoreError> {
+    let mut looking = reader.looking(viewer).await?;
+    let order = Order {
+        oldest_first: false,
+        after: None,
+        most: COUNTED_MAX + 1,
+    };
+    let (places, of) = (looking.places().await?, (viewer.tenant, actor));
+    let seen = visible::instances(places, of, Some(key), order).await?;
+    let rows = sqlx::query!(
+        r#"select definition_version as version, count(*) as "count!" from instance
+        where tenant_id = $1 and id = any($2) and definition_key = $3 and status in ('RUNNING', 'SUSPENDED')
+        group by definition_version"#,
+        viewer.tenant.0,
+        &seen,
+        key
+    );
+    let rows = rows.fetch_all(looking.seen().await?).await?;
+    let by_version = rows
+        .into_iter()
+        .map(|row| (row.version.cast_unsigned(), row.count));
+    Ok(Running {
+        by_version: by_version.collect(),
+        more: i64::try_from(seen.len()).is_ok_and(|seen| seen > COUNTED_MAX),
+    })
+}
 
-    /// The active version of a definition; none if the definition does not exist, or has no active version.
-    pub async fn active_version(
-        &self,
-        tenant: TenantId,
-        key: &str,
-    ) -> Result<Option<u32>, StoreError> {
-        let version = sqlx::query_scalar!(
-            "select active_version from definition where tenant_id = $1 and key = $2",
-            tenant.0,
-            key
-        )
-        .fetch_optional(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(version.flatten().map(i32::cast_unsigned))
-    }
+/// The active version of a definition; none if the definition does not exist, or has no active version.
+pub async fn active(
+    reader: &Reader,
+    tenant: TenantId,
+    key: &str,
+) -> Result<Option<u32>, StoreError> {
+    let version = sqlx::query_scalar!(
+        "select active_version from definition where tenant_id = $1 and key = $2",
+        tenant.0,
+        key
+    )
+    .fetch_optional(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(version.flatten().map(i32::cast_unsigned))
 }

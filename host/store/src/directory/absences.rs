@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::reassessments::Whose;
+use super::reassessments::{self, Whose};
 use super::{Change, Put, Run};
 use crate::pool::transacted;
 use crate::streams::Note;
@@ -75,71 +75,68 @@ impl From<Row> for Absence {
     }
 }
 
-impl Reader {
-    /// The current and future absences of a person, and those for which the person is the substitute. The earliest come
-    /// first.
-    pub async fn absences(
-        &self,
-        tenant: TenantId,
-        person: &str,
-        at: Timestamp,
-    ) -> Result<Vec<KeptAbsence>, StoreError> {
-        let rows = sqlx::query_as!(
-            Row,
-            r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
-                active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
-            from absence
-            where tenant_id = $1 and (person_id = $2 or substitute_id = $2) and active_until > $3 and ended_at is null
-            order by active_from, id
-            limit $4"#,
-            tenant.0,
-            person,
-            Time(at) as _,
-            LISTED_MAX
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(rows.into_iter().map(KeptAbsence::from).collect())
-    }
-
-    /// One absence of a person.
-    pub async fn absence(
-        &self,
-        tenant: TenantId,
-        person: &str,
-        id: Uuid,
-    ) -> Result<Option<KeptAbsence>, StoreError> {
-        let row = sqlx::query_as!(
-            Row,
-            r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
-                active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
-            from absence where tenant_id = $1 and id = $2 and person_id = $3"#,
-            tenant.0,
-            id,
-            person
-        )
-        .fetch_optional(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(row.map(KeptAbsence::from))
-    }
+/// The current and future absences of a person, and those for which the person is the substitute. The earliest come
+/// first.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    person: &str,
+    at: Timestamp,
+) -> Result<Vec<KeptAbsence>, StoreError> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+            active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+        from absence
+        where tenant_id = $1 and (person_id = $2 or substitute_id = $2) and active_until > $3 and ended_at is null
+        order by active_from, id
+        limit $4"#,
+        tenant.0,
+        person,
+        Time(at) as _,
+        LISTED_MAX
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(rows.into_iter().map(KeptAbsence::from).collect())
 }
 
-impl Store {
-    /// Adds an absence under this id. If it exists already, nothing is written.
-    pub async fn add_absence(
-        &self,
-        tenant: TenantId,
-        id: Uuid,
-        absence: &Absence,
-        run: Run,
-        note: &Note<'_>,
-    ) -> Result<Put, StoreError> {
-        transacted(Box::pin(async move {
-        let mut change = self.change(tenant, note, run).await?;
+/// One absence of a person.
+pub async fn get(
+    reader: &Reader,
+    tenant: TenantId,
+    person: &str,
+    id: Uuid,
+) -> Result<Option<KeptAbsence>, StoreError> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+            active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+        from absence where tenant_id = $1 and id = $2 and person_id = $3"#,
+        tenant.0,
+        id,
+        person
+    )
+    .fetch_optional(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(row.map(KeptAbsence::from))
+}
+
+/// Adds an absence under this id. If it exists already, nothing is written.
+pub async fn add(
+    store: &Store,
+    tenant: TenantId,
+    id: Uuid,
+    absence: &Absence,
+    run: Run,
+    note: &Note<'_>,
+) -> Result<Put, StoreError> {
+    transacted(Box::pin(async move {
+        let mut change = super::change(store, tenant, note, run).await?;
         let (person, substitute) = (&absence.person, &absence.substitute);
         let known = sqlx::query!(
             r#"select exists(select from person where tenant_id = $1 and id = $2) as "person!",
-                exists(select from person where tenant_id = $1 and id = $3) as "substitute!""#,
+            exists(select from person where tenant_id = $1 and id = $3) as "substitute!""#,
             tenant.0,
             person,
             substitute
@@ -149,7 +146,7 @@ impl Store {
         if !known.person {
             return Ok(Put::Missing);
         }
-        if let Some(kept) = change.kept(id).await? {
+        if let Some(kept) = kept(&mut change, id).await? {
             return Ok(if kept == *absence {
                 Put::Done
             } else {
@@ -162,221 +159,226 @@ impl Store {
         if !known.substitute {
             return Ok(Put::Refused(Refusal::UnknownSubstitute(substitute.clone())));
         }
-        if let Some(refusal) = change.limit_of(absence).await? {
+        if let Some(refusal) = limit_of(&mut change, absence).await? {
             return Ok(Put::Refused(refusal));
         }
-        let fits = match change.around(absence).await? {
+        let fits = match around(&mut change, absence).await? {
             Some(held) => absence.fits(&held),
             None => Err(Refusal::Crowded(TOGETHER_MAX)),
         };
         if let Err(refusal) = fits {
             return Ok(Put::Refused(refusal));
         }
-        change.insert(id, absence).await?;
+        insert(&mut change, id, absence).await?;
         let whose = [
             (Whose::User(person), absence.from),
             (Whose::User(person), absence.until),
         ];
-        change.reassessment(&whose).await?;
+        reassessments::reassessment(&mut change, &whose).await?;
         let payload = serde_json::json!({
-            "absence": id, "person": person, "substitute": substitute, "definition": absence.definition,
+            "absence": id, "person": person, "substitute": substitute,
+            "definition": absence.definition,
             "activeFrom": absence.from, "activeUntil": absence.until,
         });
         change.finish("ABSENCE_ADDED", &payload).await?;
         Ok(Put::Done)
-    })).await
-    }
-
-    /// Ends an absence early. An absence that is over does not change.
-    pub async fn end_absence(
-        &self,
-        tenant: TenantId,
-        person: &str,
-        id: Uuid,
-        run: Run,
-        note: &Note<'_>,
-    ) -> Result<Put, StoreError> {
-        transacted(Box::pin(async move {
-            let mut change = self.change(tenant, note, run).await?;
-            let at = change.at;
-            let row = sqlx::query!(
-                r#"select active_until > $4 and ended_at is null as "lasts!" from absence
-            where tenant_id = $1 and id = $2 and person_id = $3"#,
-                tenant.0,
-                id,
-                person,
-                Time(note.at) as _
-            )
-            .fetch_optional(change.connection())
-            .await?;
-            match row.map(|row| row.lasts) {
-                None => return Ok(Put::Missing),
-                Some(false) => return Ok(Put::Done),
-                Some(true) => {}
-            }
-            let updated = sqlx::query!(
-                "update absence set ended_at = $3 where tenant_id = $1 and id = $2",
-                tenant.0,
-                id,
-                Time(at) as _
-            )
-            .execute(change.connection())
-            .await?;
-            assert_eq!(updated.rows_affected(), 1);
-            let whose = [(Whose::User(person), note.at)];
-            change.reassessment(&whose).await?;
-            let payload = serde_json::json!({ "absence": id, "person": person });
-            change.finish("ABSENCE_ENDED", &payload).await?;
-            Ok(Put::Done)
-        }))
-        .await
-    }
+    }))
+    .await
 }
 
-impl Change<'_> {
-    async fn kept(&mut self, id: Uuid) -> Result<Option<Absence>, StoreError> {
-        let row = sqlx::query_as!(
-            Row,
-            r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
-                active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
-            from absence where tenant_id = $1 and id = $2"#,
-            self.tenant.0,
-            id
+/// Ends an absence early. An absence that is over does not change.
+pub async fn end(
+    store: &Store,
+    tenant: TenantId,
+    person: &str,
+    id: Uuid,
+    run: Run,
+    note: &Note<'_>,
+) -> Result<Put, StoreError> {
+    transacted(Box::pin(async move {
+        let mut change = super::change(store, tenant, note, run).await?;
+        let at = change.at;
+        let row = sqlx::query!(
+            r#"select active_until > $4 and ended_at is null as "lasts!" from absence
+        where tenant_id = $1 and id = $2 and person_id = $3"#,
+            tenant.0,
+            id,
+            person,
+            Time(note.at) as _
         )
-        .fetch_optional(self.connection())
+        .fetch_optional(change.connection())
         .await?;
-        Ok(row.map(Absence::from))
-    }
-
-    /// The limit that the person or the substitute has reached.
-    async fn limit_of(&mut self, absence: &Absence) -> Result<Option<Refusal>, StoreError> {
-        let (tenant, at) = (self.tenant.0, self.note.at);
-        let counts = sqlx::query!(
-            r#"select p.of_person as "of_person!", p.of_pair as "of_pair!", (
-                    select count(*) from absence
-                    where tenant_id = $1 and substitute_id = $3 and active_until > $4 and ended_at is null
-                ) as "of_substitute!"
-            from (
-                select count(*) as of_person, count(*) filter (where substitute_id = $3) as of_pair from absence
-                where tenant_id = $1 and person_id = $2 and active_until > $4 and ended_at is null
-            ) p"#,
-            tenant,
-            absence.person,
-            absence.substitute,
+        match row.map(|row| row.lasts) {
+            None => return Ok(Put::Missing),
+            Some(false) => return Ok(Put::Done),
+            Some(true) => {}
+        }
+        let updated = sqlx::query!(
+            "update absence set ended_at = $3 where tenant_id = $1 and id = $2",
+            tenant.0,
+            id,
             Time(at) as _
         )
-        .fetch_one(self.connection())
+        .execute(change.connection())
         .await?;
-        Ok(if counts.of_person >= OF_PERSON_MAX {
-            Some(Refusal::TooManyOfPerson)
-        } else if counts.of_pair >= OF_PAIR_MAX {
-            Some(Refusal::TooManyOfPair)
-        } else if counts.of_substitute >= OF_SUBSTITUTE_MAX {
-            Some(Refusal::TooManyOfSubstitute)
-        } else {
-            None
-        })
-    }
+        assert_eq!(updated.rows_affected(), 1);
+        let whose = [(Whose::User(person), note.at)];
+        reassessments::reassessment(&mut change, &whose).await?;
+        let payload = serde_json::json!({ "absence": id, "person": person });
+        change.finish("ABSENCE_ENDED", &payload).await?;
+        Ok(Put::Done)
+    }))
+    .await
+}
 
-    async fn insert(&mut self, id: Uuid, absence: &Absence) -> Result<(), StoreError> {
-        let (tenant, at, by) = (self.tenant.0, self.at, self.note.actor);
-        sqlx::query!(
-            "insert into absence (tenant_id, id, person_id, substitute_id, definition_key, active_from, active_until, created_at, created_by)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            tenant,
-            id,
-            absence.person,
-            absence.substitute,
-            absence.definition,
-            Time(absence.from) as _,
-            Time(absence.until) as _,
-            Time(at) as _,
-            by
-        )
-        .execute(self.connection())
-        .await?;
-        Ok(())
-    }
+async fn kept(change: &mut Change<'_>, id: Uuid) -> Result<Option<Absence>, StoreError> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+            active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+        from absence where tenant_id = $1 and id = $2"#,
+        change.tenant.0,
+        id
+    )
+    .fetch_optional(change.connection())
+    .await?;
+    Ok(row.map(Absence::from))
+}
 
-    /// The absences of the same period that may be in a chain with this one. None if there are too many.
-    async fn around(&mut self, absence: &Absence) -> Result<Option<Vec<Absence>>, StoreError> {
-        let own = [absence.person.clone()];
-        let mut held = self.links_of(absence, Side::Person, &own).await?;
-        for (side, first) in [
-            (Side::Person, &absence.substitute),
-            (Side::Substitute, &absence.person),
-        ] {
-            let mut seen = BTreeSet::from([first.clone()]);
-            let mut frontier = vec![first.clone()];
-            for _ in 0..LINKS_MAX {
-                let links = self.links_of(absence, side, &frontier).await?;
-                frontier = links
-                    .iter()
-                    .map(|link| match side {
-                        Side::Person => link.substitute.clone(),
-                        Side::Substitute => link.person.clone(),
-                    })
-                    .filter(|person| seen.insert(person.clone()))
-                    .collect();
-                held.extend(links);
-                if held.len() > TOGETHER_MAX {
-                    return Ok(None);
-                }
-                if frontier.is_empty() {
-                    break;
-                }
+/// The limit that the person or the substitute has reached.
+async fn limit_of(
+    change: &mut Change<'_>,
+    absence: &Absence,
+) -> Result<Option<Refusal>, StoreError> {
+    let (tenant, at) = (change.tenant.0, change.note.at);
+    let counts = sqlx::query!(
+        r#"select p.of_person as "of_person!", p.of_pair as "of_pair!", (
+                select count(*) from absence
+                where tenant_id = $1 and substitute_id = $3 and active_until > $4 and ended_at is null
+            ) as "of_substitute!"
+        from (
+            select count(*) as of_person, count(*) filter (where substitute_id = $3) as of_pair from absence
+            where tenant_id = $1 and person_id = $2 and active_until > $4 and ended_at is null
+        ) p"#,
+        tenant,
+        absence.person,
+        absence.substitute,
+        Time(at) as _
+    )
+    .fetch_one(change.connection())
+    .await?;
+    Ok(if counts.of_person >= OF_PERSON_MAX {
+        Some(Refusal::TooManyOfPerson)
+    } else if counts.of_pair >= OF_PAIR_MAX {
+        Some(Refusal::TooManyOfPair)
+    } else if counts.of_substitute >= OF_SUBSTITUTE_MAX {
+        Some(Refusal::TooManyOfSubstitute)
+    } else {
+        None
+    })
+}
+
+async fn insert(change: &mut Change<'_>, id: Uuid, absence: &Absence) -> Result<(), StoreError> {
+    let (tenant, at, by) = (change.tenant.0, change.at, change.note.actor);
+    sqlx::query!(
+        "insert into absence (tenant_id, id, person_id, substitute_id, definition_key, active_from, active_until, created_at, created_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        tenant,
+        id,
+        absence.person,
+        absence.substitute,
+        absence.definition,
+        Time(absence.from) as _,
+        Time(absence.until) as _,
+        Time(at) as _,
+        by
+    )
+    .execute(change.connection())
+    .await?;
+    Ok(())
+}
+
+/// The absences of the same period that may be in a chain with this one. None if there are too many.
+async fn around(
+    change: &mut Change<'_>,
+    absence: &Absence,
+) -> Result<Option<Vec<Absence>>, StoreError> {
+    let own = [absence.person.clone()];
+    let mut held = links_of(change, absence, Side::Person, &own).await?;
+    for (side, first) in [
+        (Side::Person, &absence.substitute),
+        (Side::Substitute, &absence.person),
+    ] {
+        let mut seen = BTreeSet::from([first.clone()]);
+        let mut frontier = vec![first.clone()];
+        for _ in 0..LINKS_MAX {
+            let links = links_of(change, absence, side, &frontier).await?;
+            frontier = links
+                .iter()
+                .map(|link| match side {
+                    Side::Person => link.substitute.clone(),
+                    Side::Substitute => link.person.clone(),
+                })
+                .filter(|person| seen.insert(person.clone()))
+                .collect();
+            held.extend(links);
+            if held.len() > TOGETHER_MAX {
+                return Ok(None);
+            }
+            if frontier.is_empty() {
+                break;
             }
         }
-        Ok(Some(held))
     }
+    Ok(Some(held))
+}
 
-    /// The absences within the period that have one of these people on this side.
-    async fn links_of(
-        &mut self,
-        period: &Absence,
-        side: Side,
-        people: &[String],
-    ) -> Result<Vec<Absence>, StoreError> {
-        let limit = i64::try_from(TOGETHER_MAX).expect("a small number") + 1;
-        let (tenant, from, until) = (self.tenant.0, Time(period.from), Time(period.until));
-        let rows = match side {
-            Side::Person => {
-                sqlx::query_as!(
-                    Row,
-                    r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
-                        active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
-                    from absence
-                    where tenant_id = $1 and person_id = any($2) and active_until > $3 and active_from < $4 and ended_at is null
-                    limit $5"#,
-                    tenant,
-                    people,
-                    from as _,
-                    until as _,
-                    limit
-                )
-                .fetch_all(self.connection())
-                .await?
-            }
-            Side::Substitute => {
-                sqlx::query_as!(
-                    Row,
-                    r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
-                        active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
-                    from absence
-                    where tenant_id = $1 and substitute_id = any($2) and active_until > $3 and active_from < $4 and ended_at is null
-                    limit $5"#,
-                    tenant,
-                    people,
-                    from as _,
-                    until as _,
-                    limit
-                )
-                .fetch_all(self.connection())
-                .await?
-            }
-        };
-        Ok(rows.into_iter().map(Absence::from).collect())
-    }
+/// The absences within the period that have one of these people on this side.
+async fn links_of(
+    change: &mut Change<'_>,
+    period: &Absence,
+    side: Side,
+    people: &[String],
+) -> Result<Vec<Absence>, StoreError> {
+    let limit = i64::try_from(TOGETHER_MAX).expect("a small number") + 1;
+    let (tenant, from, until) = (change.tenant.0, Time(period.from), Time(period.until));
+    let rows = match side {
+        Side::Person => {
+            sqlx::query_as!(
+                Row,
+                r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+                    active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+                from absence
+                where tenant_id = $1 and person_id = any($2) and active_until > $3 and active_from < $4 and ended_at is null
+                limit $5"#,
+                tenant,
+                people,
+                from as _,
+                until as _,
+                limit
+            )
+            .fetch_all(change.connection())
+            .await?
+        }
+        Side::Substitute => {
+            sqlx::query_as!(
+                Row,
+                r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+                    active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+                from absence
+                where tenant_id = $1 and substitute_id = any($2) and active_until > $3 and active_from < $4 and ended_at is null
+                limit $5"#,
+                tenant,
+                people,
+                from as _,
+                until as _,
+                limit
+            )
+            .fetch_all(change.connection())
+            .await?
+        }
+    };
+    Ok(rows.into_iter().map(Absence::from).collect())
 }
 
 /// A side of an absence.

@@ -1,4 +1,4 @@
-//! Reads the requested part of the directory, as it is now or was at a time.
+//! Reads the requested part of a tenant's directory, as it is now or was at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +43,7 @@ impl WrittenDirectory {
         self.members.len() + self.absences.len()
     }
 
+    /// Parses the JSON.
     pub fn read(self) -> Result<Directory, StoreError> {
         let members: BTreeMap<String, BTreeSet<String>> = read("membership", &self.members)?;
         let absences: Vec<AbsenceRow> = read("absence", &self.absences)?;
@@ -73,8 +74,8 @@ impl WrittenDirectory {
                 substitute: row.substitute_id,
                 definition: row.definition_key,
             };
-            let theirs = directory.substitutions.entry(link.person.clone());
-            theirs.or_default().push(link);
+            let links = directory.substitutions.entry(link.person.clone());
+            links.or_default().push(link);
         }
         Ok(directory)
     }
@@ -92,82 +93,80 @@ fn read<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, Store
     serde_json::from_str(text).map_err(|error| StoreError::inconsistent(table, "(as JSON)", error))
 }
 
-impl Reader {
-    /// Reads the requested part of the directory, as of a time.
-    pub async fn directory_at(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-        asked: MomentQuery,
-    ) -> Result<WrittenDirectory, StoreError> {
-        let list = |names: &BTreeSet<String>| -> Vec<String> { names.iter().cloned().collect() };
-        let limit = |count: usize| i64::try_from(count).expect("a small number");
-        let row = sqlx::query_file!(
-            "src/directory/moment.sql",
-            tenant.0,
-            Time(at) as _,
-            &list(&asked.groups),
-            &list(&asked.people),
-            limit(MEMBERS_MAX + 1),
-            limit(MEMBERSHIPS_MAX),
-            i32::try_from(LINKS_MAX).expect("a small number"),
-            ABSENCES_MAX
-        )
-        .fetch_one(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(WrittenDirectory {
-            groups: asked.groups,
-            members: row.members,
-            absences: row.absences,
-        })
-    }
+/// Reads the requested part of the directory, as of a time.
+pub async fn directory_at(
+    reader: &Reader,
+    tenant: TenantId,
+    at: Timestamp,
+    query: MomentQuery,
+) -> Result<WrittenDirectory, StoreError> {
+    let list = |names: &BTreeSet<String>| -> Vec<String> { names.iter().cloned().collect() };
+    let limit = |count: usize| i64::try_from(count).expect("a small number");
+    let row = sqlx::query_file!(
+        "src/directory/moment.sql",
+        tenant.0,
+        Time(at) as _,
+        &list(&query.groups),
+        &list(&query.people),
+        limit(MEMBERS_MAX + 1),
+        limit(MEMBERSHIPS_MAX),
+        i32::try_from(LINKS_MAX).expect("a small number"),
+        ABSENCES_MAX
+    )
+    .fetch_one(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(WrittenDirectory {
+        groups: query.groups,
+        members: row.members,
+        absences: row.absences,
+    })
+}
 
-    /// The person, and everybody for whom the person may have acted as a substitute at this time.
-    pub async fn represented_at(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-        person: &str,
-    ) -> Result<BTreeSet<String>, StoreError> {
-        let people = sqlx::query_scalar!(
-            r#"with recursive represented (person, links) as (
-                select $2::text, 0
-                union
-                select a.person_id, r.links + 1
-                from represented r join absence a on a.tenant_id = $1 and a.substitute_id = r.person
-                    and a.active_until > $3 and a.active_from <= $3 and a.created_at <= $3
-                    and (a.ended_at is null or a.ended_at > $3)
-                where r.links < $4::int
-            )
-            select distinct person as "person!" from represented order by 1 limit $5"#,
-            tenant.0,
-            person,
-            Time(at) as _,
-            i32::try_from(LINKS_MAX).expect("a small number"),
-            ABSENCES_MAX
+/// The person, and everybody for whom the person may have acted as a substitute at this time.
+pub async fn represented_at(
+    reader: &Reader,
+    tenant: TenantId,
+    at: Timestamp,
+    person: &str,
+) -> Result<BTreeSet<String>, StoreError> {
+    let people = sqlx::query_scalar!(
+        r#"with recursive represented (person, links) as (
+            select $2::text, 0
+            union
+            select a.person_id, r.links + 1
+            from represented r join absence a on a.tenant_id = $1 and a.substitute_id = r.person
+                and a.active_until > $3 and a.active_from <= $3 and a.created_at <= $3
+                and (a.ended_at is null or a.ended_at > $3)
+            where r.links < $4::int
         )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(people.into_iter().collect())
-    }
+        select distinct person as "person!" from represented order by 1 limit $5"#,
+        tenant.0,
+        person,
+        Time(at) as _,
+        i32::try_from(LINKS_MAX).expect("a small number"),
+        ABSENCES_MAX
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(people.into_iter().collect())
+}
 
-    /// The groups that had any of these people as a member at this time.
-    pub async fn groups_at(
-        &self,
-        tenant: TenantId,
-        at: Timestamp,
-        people: &BTreeSet<String>,
-    ) -> Result<BTreeSet<String>, StoreError> {
-        let people: Vec<String> = people.iter().cloned().collect();
-        let groups = sqlx::query_scalar!(
-            "select distinct group_id from membership
-             where tenant_id = $1 and person_id = any($2) and valid_from <= $3 and (valid_to is null or valid_to > $3)",
-            tenant.0,
-            &people,
-            Time(at) as _
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        Ok(groups.into_iter().collect())
-    }
+/// The groups that had any of these people as a member at this time.
+pub async fn groups_at(
+    reader: &Reader,
+    tenant: TenantId,
+    at: Timestamp,
+    people: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, StoreError> {
+    let people: Vec<String> = people.iter().cloned().collect();
+    let groups = sqlx::query_scalar!(
+        "select distinct group_id from membership
+         where tenant_id = $1 and person_id = any($2) and valid_from <= $3 and (valid_to is null or valid_to > $3)",
+        tenant.0,
+        &people,
+        Time(at) as _
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    Ok(groups.into_iter().collect())
 }

@@ -22,72 +22,72 @@ pub struct Role {
     pub permissions: Vec<String>,
 }
 
-impl Reader {
-    /// All roles of the tenant, by id, or the one with this id.
-    pub async fn roles(&self, tenant: TenantId, id: Option<&str>) -> Result<Vec<Role>, StoreError> {
-        let rows = sqlx::query!(
-            "select role, permission from role_permission
-             where tenant_id = $1 and ($2::text is null or role = $2) order by role, permission",
-            tenant.0,
-            id
-        )
-        .fetch_all(&mut self.reading(tenant).await?)
-        .await?;
-        let mut roles: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for row in rows {
-            roles.entry(row.role).or_default().push(row.permission);
-        }
-        let role = |(id, permissions)| Role { id, permissions };
-        Ok(roles.into_iter().map(role).collect())
+/// All roles of the tenant, by id, or the one with this id.
+pub async fn list(
+    reader: &Reader,
+    tenant: TenantId,
+    id: Option<&str>,
+) -> Result<Vec<Role>, StoreError> {
+    let rows = sqlx::query!(
+        "select role, permission from role_permission
+         where tenant_id = $1 and ($2::text is null or role = $2) order by role, permission",
+        tenant.0,
+        id
+    )
+    .fetch_all(&mut reader.reading(tenant).await?)
+    .await?;
+    let mut roles: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        roles.entry(row.role).or_default().push(row.permission);
     }
+    let role = |(id, permissions)| Role { id, permissions };
+    Ok(roles.into_iter().map(role).collect())
 }
 
-impl Store {
-    /// Gives the role exactly these permissions. Without any, the role is deleted. Writes nothing if the role has them already.
-    pub async fn put_role(
-        &self,
-        tenant: TenantId,
-        role: &str,
-        permissions: &[String],
-        run: Run,
-        note: &Note<'_>,
-    ) -> Result<Put, StoreError> {
-        transacted(Box::pin(async move {
-            let mut change = self.change(tenant, note, run).await?;
-            let done = sqlx::query!(
-                r#"with gone as (
-                    delete from role_permission where tenant_id = $1 and role = $2 and not permission = any($3) returning 1
-                ), new as (
-                    insert into role_permission (tenant_id, role, permission)
-                    select distinct $1::int, $2, unnest($3::text[]) on conflict do nothing returning 1
-                ) select (select count(*) from gone) + (select count(*) from new) as "changed!""#,
-                tenant.0,
-                role,
-                permissions
-            )
-            .fetch_one(change.connection())
-            .await?;
-            if done.changed == 0 {
-                return Ok(Put::Done);
-            }
-            let after = sqlx::query!(
-                r#"select count(distinct role) as "roles!", coalesce(bool_or(permission = $2), false) as "writable!"
-                from role_permission where tenant_id = $1"#,
-                tenant.0,
-                ROLE_WRITE
-            )
-            .fetch_one(change.connection())
-            .await?;
-            if !after.writable {
-                return Ok(Put::Refused(Refusal::LastRoleWriter));
-            }
-            if after.roles > ROLES_MAX {
-                return Ok(Put::Refused(Refusal::TooManyRoles(ROLES_MAX)));
-            }
-            let payload = serde_json::json!({ "role": role, "permissions": permissions });
-            change.finish("ROLE_PUT", &payload).await?;
-            Ok(Put::Done)
-        }))
-        .await
-    }
+/// Gives the role exactly these permissions. Without any, the role is deleted. Writes nothing if the role has them already.
+pub async fn put(
+    store: &Store,
+    tenant: TenantId,
+    role: &str,
+    permissions: &[String],
+    run: Run,
+    note: &Note<'_>,
+) -> Result<Put, StoreError> {
+    transacted(Box::pin(async move {
+        let mut change = super::change(store, tenant, note, run).await?;
+        let done = sqlx::query!(
+            r#"with gone as (
+                delete from role_permission where tenant_id = $1 and role = $2 and not permission = any($3) returning 1
+            ), new as (
+                insert into role_permission (tenant_id, role, permission)
+                select distinct $1::int, $2, unnest($3::text[]) on conflict do nothing returning 1
+            ) select (select count(*) from gone) + (select count(*) from new) as "changed!""#,
+            tenant.0,
+            role,
+            permissions
+        )
+        .fetch_one(change.connection())
+        .await?;
+        if done.changed == 0 {
+            return Ok(Put::Done);
+        }
+        let after = sqlx::query!(
+            r#"select count(distinct role) as "roles!", coalesce(bool_or(permission = $2), false) as "writable!"
+            from role_permission where tenant_id = $1"#,
+            tenant.0,
+            ROLE_WRITE
+        )
+        .fetch_one(change.connection())
+        .await?;
+        if !after.writable {
+            return Ok(Put::Refused(Refusal::LastRoleWriter));
+        }
+        if after.roles > ROLES_MAX {
+            return Ok(Put::Refused(Refusal::TooManyRoles(ROLES_MAX)));
+        }
+        let payload = serde_json::json!({ "role": role, "permissions": permissions });
+        change.finish("ROLE_PUT", &payload).await?;
+        Ok(Put::Done)
+    }))
+    .await
 }

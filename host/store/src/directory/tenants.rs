@@ -30,26 +30,23 @@ struct TenantPayload<'a> {
     roles: BTreeMap<String, Vec<String>>,
 }
 
-impl Reader {
-    /// The id of the tenant with this name.
-    pub async fn tenant(&self, name: &str) -> Result<Option<TenantId>, StoreError> {
-        let id = sqlx::query_scalar!("select id from tenant where name = $1", name)
-            .fetch_optional(&self.writer)
-            .await?;
-        Ok(id.map(TenantId))
-    }
+/// The id of the tenant with this name.
+pub async fn find(reader: &Reader, name: &str) -> Result<Option<TenantId>, StoreError> {
+    let id = sqlx::query_scalar!("select id from tenant where name = $1", name)
+        .fetch_optional(&reader.writer)
+        .await?;
+    Ok(id.map(TenantId))
 }
 
-impl Store {
-    /// The tenant with this name. A new one is created with its roles.
-    pub async fn ensure_tenant(
-        &self,
-        name: &str,
-        roles: &BTreeMap<&str, &[&str]>,
-        at: Timestamp,
-    ) -> Result<TenantId, StoreError> {
-        transacted(Box::pin(async move {
-        let mut transaction = self.writer.begin().await?;
+/// The tenant with this name. A new one is created with its roles.
+pub async fn ensure_tenant(
+    store: &Store,
+    name: &str,
+    roles: &BTreeMap<&str, &[&str]>,
+    at: Timestamp,
+) -> Result<TenantId, StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
         let created = sqlx::query_scalar!(
             "insert into tenant (name, created_at) values ($1, $2) on conflict do nothing returning id",
             name,
@@ -76,87 +73,86 @@ impl Store {
         transaction.commit().await?;
         match created {
             Some(id) => Ok(TenantId(id)),
-            None => self
-                .tenant(name)
+            None => find(store, name)
                 .await?
                 .ok_or_else(|| sqlx::Error::RowNotFound.into()),
         }
-    })).await
-    }
+    }))
+    .await
+}
 
-    /// Appends an entry for each tenant that has none, because an earlier release created it.
-    pub async fn record_tenants(&self, at: Timestamp) -> Result<(), StoreError> {
-        let unrecorded = sqlx::query_scalar!(
-            "select t.id from tenant t where not exists (
+/// Appends an entry for each tenant that has none, because an earlier release created it.
+pub async fn record_tenants(store: &Store, at: Timestamp) -> Result<(), StoreError> {
+    let unrecorded = sqlx::query_scalar!(
+        "select t.id from tenant t where not exists (
+             select from audit_entry a
+             where a.tenant_id = t.id and a.stream_kind = 'directory' and a.stream_id = $1
+               and a.type in ('TENANT_CREATED', 'TENANT_RECORDED')
+         ) order by t.id",
+        DIRECTORY
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    for id in unrecorded {
+        record_tenant(store, TenantId(id), at).await?;
+    }
+    Ok(())
+}
+
+async fn record_tenant(store: &Store, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+    transacted(Box::pin(async move {
+        let mut transaction = store.writer.begin().await?;
+        lock(&mut transaction, stream(tenant)).await?;
+        // Another host may have appended it while this one waited for the stream.
+        let row = sqlx::query!(
+            r#"select t.name, t.created_at as "created_at: Time" from tenant t where t.id = $1 and not exists (
                  select from audit_entry a
-                 where a.tenant_id = t.id and a.stream_kind = 'directory' and a.stream_id = $1
+                 where a.tenant_id = t.id and a.stream_kind = 'directory' and a.stream_id = $2
                    and a.type in ('TENANT_CREATED', 'TENANT_RECORDED')
-             ) order by t.id",
+             )"#,
+            tenant.0,
             DIRECTORY
         )
-        .fetch_all(&self.writer)
+        .fetch_optional(&mut *transaction)
         .await?;
-        for id in unrecorded {
-            self.record_tenant(TenantId(id), at).await?;
+        if let Some(row) = row {
+            let told = (tenant, row.name.as_str());
+            tell(&mut transaction, told, ("TENANT_RECORDED", at), row.created_at.0).await?;
+            transaction.commit().await?;
         }
         Ok(())
-    }
+    }))
+    .await
+}
 
-    async fn record_tenant(&self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
-        transacted(Box::pin(async move {
-            let mut transaction = self.writer.begin().await?;
-            lock(&mut transaction, stream(tenant)).await?;
-            // Another host may have appended it while this one waited for the stream.
-            let row = sqlx::query!(
-                r#"select t.name, t.created_at as "created_at: Time" from tenant t where t.id = $1 and not exists (
-                     select from audit_entry a
-                     where a.tenant_id = t.id and a.stream_kind = 'directory' and a.stream_id = $2
-                       and a.type in ('TENANT_CREATED', 'TENANT_RECORDED')
-                 )"#,
-                tenant.0,
-                DIRECTORY
-            )
-            .fetch_optional(&mut *transaction)
-            .await?;
-            if let Some(row) = row {
-                let told = (tenant, row.name.as_str());
-                tell(&mut transaction, told, ("TENANT_RECORDED", at), row.created_at.0).await?;
-                transaction.commit().await?;
-            }
-            Ok(())
-        }))
-        .await
-    }
-
-    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances, because some version of a
-    /// definition restricts its instances.
-    pub async fn actor(&self, who: &Caller) -> Result<(Actor, bool), StoreError> {
-        let row = sqlx::query!(
-            r#"select
-                array(
-                    select group_id from membership
-                    where tenant_id = $1 and person_id = $2 and valid_to is null order by group_id
-                ) as "groups!",
-                array(
-                    select distinct permission from role_permission
-                    where tenant_id = $1 and role = any($3) order by permission
-                ) as "permissions!",
-                exists(select from definition_version where tenant_id = $1 and restricted) as "restricts!""#,
-            who.tenant.0,
-            who.subject,
-            &who.roles
-        )
-        .fetch_one(&self.writer)
-        .await?;
-        let actor = Actor {
-            id: who.subject.clone(),
-            groups: row.groups,
-            permissions: row.permissions,
-            on_behalf_of: None,
-            stands_in_for: Vec::new(),
-        };
-        Ok((actor, row.restricts))
-    }
+/// The current groups and permissions of the subject, and whether the tenant may have restricted instances, because some version of a
+/// definition restricts its instances.
+pub async fn actor(store: &Store, who: &Caller) -> Result<(Actor, bool), StoreError> {
+    let row = sqlx::query!(
+        r#"select
+            array(
+                select group_id from membership
+                where tenant_id = $1 and person_id = $2 and valid_to is null order by group_id
+            ) as "groups!",
+            array(
+                select distinct permission from role_permission
+                where tenant_id = $1 and role = any($3) order by permission
+            ) as "permissions!",
+            exists(select from definition_version where tenant_id = $1 and restricted) as "restricts!""#,
+        who.tenant.0,
+        who.subject,
+        &who.roles
+    )
+    .fetch_one(&store.writer)
+    .await?;
+    let actor = Actor {
+        id: who.subject.clone(),
+        groups: row.groups,
+        permissions: row.permissions,
+        on_behalf_of: None,
+        stands_in_for: Vec::new(),
+    };
+    Ok((actor, row.restricts))
 }
 
 /// Appends an entry about the tenant and the permissions of its roles.

@@ -42,164 +42,157 @@ pub struct CallProgress {
     pub next_at: Timestamp,
 }
 
-impl Store {
-    /// Those of these services that have due calls.
-    pub async fn due_services(
-        &self,
-        now: Timestamp,
-        services: &[String],
-    ) -> Result<Vec<String>, StoreError> {
-        let due = sqlx::query_scalar!(
-            r#"select s.name as "name!" from unnest($2::text[]) as s (name)
-            where exists (select from job j where j.service = s.name and greatest(j.due_at, j.lease_until) <= $1)"#,
-            Time(now) as _,
-            services
-        );
-        Ok(due.fetch_all(&self.writer).await?)
-    }
-
-    /// When the next call of one of these services can be claimed. None if there is no call.
-    pub async fn next_call_due(
-        &self,
-        services: &[String],
-    ) -> Result<Option<Timestamp>, StoreError> {
-        let next = sqlx::query_scalar!(
-            r#"select min(n.ready_at) as "ready_at: Time" from unnest($1::text[]) as s (name) cross join lateral (
-                select greatest(j.due_at, j.lease_until) as ready_at from job j where j.service = s.name
-                order by greatest(j.due_at, j.lease_until) limit 1
-            ) n"#,
-            services
-        );
-        let next = next.fetch_one(&self.writer).await?;
-        Ok(next.map(|time| time.0))
-    }
-
-    /// Claims due calls of a service until `lease_end`, at most one of each tenant. Returns the tenant whose turn was last, too: a
-    /// tenant without due calls had its turn, so that the next claim reads others.
-    pub async fn claim_calls(
-        &self,
-        turn: &CallTurn<'_>,
-        now: Timestamp,
-        lease_end: Timestamp,
-    ) -> Result<(Vec<Job>, TenantId), StoreError> {
-        let full: Vec<i32> = turn.full.iter().map(|tenant| tenant.0).collect();
-        let rows = sqlx::query_file!(
-            "src/jobs/claim_calls.sql",
-            turn.service,
-            turn.after.0,
-            TENANTS_READ,
-            Time(now) as _,
-            Time(lease_end) as _,
-            turn.limit,
-            &full,
-            CALLS_READ
-        )
-        .fetch_all(&self.writer)
-        .await?;
-        let after = rows.first().map_or(turn.after, |row| TenantId(row.after));
-        let job = rows.into_iter().filter_map(|row| {
-            Some(Job {
-                tenant: TenantId(row.tenant_id?),
-                id: row.id?,
-                kind: row.kind?,
-                instance: InstanceId(row.instance_id?),
-                due_at: row.due_at?.0,
-                payload: Json::from_canonical(row.payload?),
-                attempts: row.attempts?.cast_unsigned(),
-                claim: row.claim?,
-                claimed_at: now,
-            })
-        });
-        Ok((job.collect(), after))
-    }
-
-    /// Ends the claim of a call, stores its payload and its attempts, and makes it due again at `next`. Operators see the number of failed
-    /// attempts and the last error. Changes nothing if the call was claimed again meanwhile or is over.
-    pub async fn keep_call(
-        &self,
-        job: &Job,
-        payload: &Json,
-        attempts: u32,
-        error: Option<&str>,
-        next: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "update job set lease_until = $4, payload = $5, last_error = coalesce($6, last_error), attempts = $7, claim = null
-            where tenant_id = $1 and id = $2 and claim = $3",
-            job.tenant.0,
-            job.id,
-            job.claim,
-            Time(next) as _,
-            payload.as_str(),
-            error.map(kept),
-            attempts.cast_signed()
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
-
-    /// Deletes a call that is over.
-    pub async fn finish_call(&self, job: &Job) -> Result<(), StoreError> {
-        sqlx::query!(
-            "delete from job where tenant_id = $1 and id = $2 and claim = $3",
-            job.tenant.0,
-            job.id,
-            job.claim
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
-
-    /// Marks due calls of services that are not among these, for operators: hosts that know only these services do not claim
-    /// such calls. `{}` in the error is the name of the service.
-    pub async fn mark_unserved(
-        &self,
-        now: Timestamp,
-        services: &[String],
-        error: &str,
-    ) -> Result<(), StoreError> {
-        sqlx::query!(
-            "update job set last_error = replace($3, '{}', service)
-            where (tenant_id, id) in (
-                select j.tenant_id, j.id from job j
-                where j.service is not null and j.service <> all ($2::text[]) and j.last_error is null and greatest(j.due_at, j.lease_until) <= $1
-                limit $4
-                for update skip locked
-            )",
-            Time(now) as _,
-            services,
-            kept(error),
-            MARKED_MAX
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
-    }
+/// Which of these services have due calls.
+pub async fn due_services(
+    store: &Store,
+    now: Timestamp,
+    services: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let due = sqlx::query_scalar!(
+        r#"select s.name as "name!" from unnest($2::text[]) as s (name)
+        where exists (select from job j where j.service = s.name and greatest(j.due_at, j.lease_until) <= $1)"#,
+        Time(now) as _,
+        services
+    );
+    Ok(due.fetch_all(&store.writer).await?)
 }
 
-impl Reader {
-    /// The progress of the calls of an instance, without a check of visibility.
-    pub async fn calls_of(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-    ) -> Result<Vec<CallProgress>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select id, attempts, last_error, greatest(due_at, lease_until) as "next_at!: Time" from job
-            where tenant_id = $1 and instance_id = $2 and service is not null order by id"#,
-            tenant.0,
-            instance.0
-        )
-        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
-        .await?;
-        let call = rows.into_iter().map(|row| CallProgress {
-            state: StateId(row.id),
-            attempts: row.attempts.cast_unsigned(),
-            last_error: row.last_error,
-            next_at: row.next_at.0,
-        });
-        Ok(call.collect())
-    }
+/// When the next call of one of these services can be claimed. None if there is no call.
+pub async fn next_due(store: &Store, services: &[String]) -> Result<Option<Timestamp>, StoreError> {
+    let next = sqlx::query_scalar!(
+        r#"select min(n.ready_at) as "ready_at: Time" from unnest($1::text[]) as s (name) cross join lateral (
+            select greatest(j.due_at, j.lease_until) as ready_at from job j where j.service = s.name
+            order by greatest(j.due_at, j.lease_until) limit 1
+        ) n"#,
+        services
+    );
+    let next = next.fetch_one(&store.writer).await?;
+    Ok(next.map(|time| time.0))
+}
+
+/// Claims due calls of a service until `lease_end`, at most one of each tenant. Returns the tenant whose turn was last, too: a
+/// tenant without due calls had its turn, so that the next claim reads others.
+pub async fn claim(
+    store: &Store,
+    turn: &CallTurn<'_>,
+    now: Timestamp,
+    lease_end: Timestamp,
+) -> Result<(Vec<Job>, TenantId), StoreError> {
+    let full: Vec<i32> = turn.full.iter().map(|tenant| tenant.0).collect();
+    let rows = sqlx::query_file!(
+        "src/jobs/claim_calls.sql",
+        turn.service,
+        turn.after.0,
+        TENANTS_READ,
+        Time(now) as _,
+        Time(lease_end) as _,
+        turn.limit,
+        &full,
+        CALLS_READ
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    let after = rows.first().map_or(turn.after, |row| TenantId(row.after));
+    let jobs = rows.into_iter().filter_map(|row| {
+        Some(Job {
+            tenant: TenantId(row.tenant_id?),
+            id: row.id?,
+            kind: row.kind?,
+            instance: InstanceId(row.instance_id?),
+            due_at: row.due_at?.0,
+            payload: Json::from_canonical(row.payload?),
+            attempts: row.attempts?.cast_unsigned(),
+            claim: row.claim?,
+            claimed_at: now,
+        })
+    });
+    Ok((jobs.collect(), after))
+}
+
+/// Ends the claim of a call, stores its payload and its attempts, and makes it due again at `next`. Operators see the number of failed
+/// attempts and the last error. Changes nothing if the call was claimed again meanwhile or is over.
+pub async fn keep(
+    store: &Store,
+    job: &Job,
+    payload: &Json,
+    attempts: u32,
+    error: Option<&str>,
+    next: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update job set lease_until = $4, payload = $5, last_error = coalesce($6, last_error), attempts = $7, claim = null
+        where tenant_id = $1 and id = $2 and claim = $3",
+        job.tenant.0,
+        job.id,
+        job.claim,
+        Time(next) as _,
+        payload.as_str(),
+        error.map(kept),
+        attempts.cast_signed()
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
+
+/// Deletes a call that is over.
+pub async fn finish(store: &Store, job: &Job) -> Result<(), StoreError> {
+    sqlx::query!(
+        "delete from job where tenant_id = $1 and id = $2 and claim = $3",
+        job.tenant.0,
+        job.id,
+        job.claim
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
+
+/// Marks due calls of services that are not among these, for operators: hosts that know only these services do not claim
+/// such calls. `{}` in the error is the name of the service.
+pub async fn mark_unserved(
+    store: &Store,
+    now: Timestamp,
+    services: &[String],
+    error: &str,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update job set last_error = replace($3, '{}', service)
+        where (tenant_id, id) in (
+            select j.tenant_id, j.id from job j
+            where j.service is not null and j.service <> all ($2::text[]) and j.last_error is null and greatest(j.due_at, j.lease_until) <= $1
+            limit $4
+            for update skip locked
+        )",
+        Time(now) as _,
+        services,
+        kept(error),
+        MARKED_MAX
+    )
+    .execute(&store.writer)
+    .await?;
+    Ok(())
+}
+
+/// The progress of the calls of an instance, without a check of visibility.
+pub async fn of_instance(
+    reader: &Reader,
+    tenant: TenantId,
+    instance: InstanceId,
+) -> Result<Vec<CallProgress>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, attempts, last_error, greatest(due_at, lease_until) as "next_at!: Time" from job
+        where tenant_id = $1 and instance_id = $2 and service is not null order by id"#,
+        tenant.0,
+        instance.0
+    )
+    .fetch_all(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    let calls = rows.into_iter().map(|row| CallProgress {
+        state: StateId(row.id),
+        attempts: row.attempts.cast_unsigned(),
+        last_error: row.last_error,
+        next_at: row.next_at.0,
+    });
+    Ok(calls.collect())
 }

@@ -85,175 +85,173 @@ struct Claim {
     lease_end: Timestamp,
 }
 
-impl Store {
-    /// Claims up to `limit` due jobs until `lease_end`: equal numbers for the tenants whose turn it is, and for each tenant the jobs that
-    /// were due first. Starts of children come last. If a later claim fails, the call returns the jobs claimed so far.
-    pub async fn claim_jobs(
-        &self,
-        now: Timestamp,
-        lease_end: Timestamp,
-        limit: i64,
-        slots: &mut TenantSlots,
-    ) -> Result<Vec<Job>, StoreError> {
-        let due = self.due_tenants(now, limit, slots).await?;
-        let mut claimed = Vec::new();
-        let mut left = limit;
-        for (index, tenant) in due.iter().enumerate() {
-            let others = i64::try_from(due.len() - index).unwrap_or(1);
-            let share = (left.max(1) - 1) / others + 1;
-            let share = share.min(left).min(slots.free(*tenant));
-            if share < 1 {
-                continue;
-            }
-            let claim = Claim { now, lease_end };
-            let jobs = match self.claim_of(*tenant, claim, share).await {
-                Ok(jobs) => jobs,
-                // Claimed jobs must be run. If the failure lasts, the next call returns it.
-                Err(_) if !claimed.is_empty() => break,
-                Err(error) => return Err(error),
-            };
-            let count = i64::try_from(jobs.len()).unwrap_or(share);
-            *slots.in_flight.entry(*tenant).or_default() += count;
-            left -= count;
-            claimed.extend(jobs);
+/// Claims up to `limit` due jobs until `lease_end`: equal numbers for the tenants whose turn it is, and for each tenant the jobs that
+/// were due first. Starts of children come last. If a later claim fails, the call returns the jobs claimed so far.
+pub async fn claim(
+    store: &Store,
+    now: Timestamp,
+    lease_end: Timestamp,
+    limit: i64,
+    slots: &mut TenantSlots,
+) -> Result<Vec<Job>, StoreError> {
+    let due = due_tenants(store, now, limit, slots).await?;
+    let mut claimed = Vec::new();
+    let mut left = limit;
+    for (index, tenant) in due.iter().enumerate() {
+        let others = i64::try_from(due.len() - index).unwrap_or(1);
+        let share = (left.max(1) - 1) / others + 1;
+        let share = share.min(left).min(slots.free(*tenant));
+        if share < 1 {
+            continue;
         }
-        slots.in_flight.retain(|_, in_flight| *in_flight > 0);
-        Ok(claimed)
+        let claim = Claim { now, lease_end };
+        let jobs = match claim_of(store, *tenant, claim, share).await {
+            Ok(jobs) => jobs,
+            // Claimed jobs must be run. If the failure lasts, the next call returns it.
+            Err(_) if !claimed.is_empty() => break,
+            Err(error) => return Err(error),
+        };
+        let count = i64::try_from(jobs.len()).unwrap_or(share);
+        *slots.in_flight.entry(*tenant).or_default() += count;
+        left -= count;
+        claimed.extend(jobs);
     }
+    slots.in_flight.retain(|_, in_flight| *in_flight > 0);
+    Ok(claimed)
+}
 
-    /// The tenants with due jobs and free slots, in the order of their turns.
-    async fn due_tenants(
-        &self,
-        now: Timestamp,
-        limit: i64,
-        slots: &mut TenantSlots,
-    ) -> Result<Vec<TenantId>, StoreError> {
-        let tenants = self.tenants_with_jobs(now, slots.after).await?;
-        let most = usize::try_from(limit).unwrap_or(0);
-        let mut due: Vec<TenantId> = Vec::new();
-        for TenantJobs {
+/// The tenants with due jobs and free slots, in the order of their turns.
+async fn due_tenants(
+    store: &Store,
+    now: Timestamp,
+    limit: i64,
+    slots: &mut TenantSlots,
+) -> Result<Vec<TenantId>, StoreError> {
+    let tenants = tenants_with_jobs(store, now, slots.after).await?;
+    let most = usize::try_from(limit).unwrap_or(0);
+    let mut due: Vec<TenantId> = Vec::new();
+    for TenantJobs {
+        tenant,
+        in_turn,
+        is_due,
+    } in tenants
+    {
+        if due.len() >= most {
+            break;
+        }
+        if in_turn {
+            slots.after = tenant;
+        }
+        if is_due && slots.free(tenant) > 0 && !due.contains(&tenant) {
+            due.push(tenant);
+        }
+    }
+    Ok(due)
+}
+
+/// The tenants after this one in the order of ids, starting over at the end, and the tenants of the jobs that were due first.
+async fn tenants_with_jobs(
+    store: &Store,
+    now: Timestamp,
+    after: TenantId,
+) -> Result<Vec<TenantJobs>, StoreError> {
+    let rows = sqlx::query!(
+        r#"with recursive circle (tenant_id, turned, turn) as (
+            select $2::int, false, 0
+            union all
+            select n.tenant_id, n.turned, c.turn + 1
+            from circle c cross join lateral (
+                (select j.tenant_id, c.turned as turned from job j where j.tenant_id > c.tenant_id
+                 order by j.tenant_id limit 1)
+                union all
+                (select j.tenant_id, true from job j where not c.turned order by j.tenant_id limit 1)
+                limit 1
+            ) n
+            where c.turn < $3 and not (n.turned and n.tenant_id > $2)
+        )
+        select tenant_id as "tenant!", turn, is_due as "is_due!" from (
+            select c.tenant_id, c.turn, coalesce(
+                (select true from job j
+                 where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
+                   and greatest(j.due_at, j.lease_until) <= $1 limit 1),
+                (select true from job j
+                 where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 1
+                   and greatest(j.due_at, j.lease_until) <= $1 limit 1),
+                false
+            ) as is_due
+            from circle c where c.turn > 0
+            union all
+            select distinct f.tenant_id, null::int, true from (
+                select j.tenant_id from job j where j.service is null and greatest(j.due_at, j.lease_until) <= $1
+                order by greatest(j.due_at, j.lease_until) limit $3
+            ) f
+        ) as seen
+        order by turn nulls last"#,
+        Time(now) as _,
+        after.0,
+        TENANTS_READ
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    let tenants = rows.into_iter().map(|row| TenantJobs {
+        tenant: TenantId(row.tenant),
+        in_turn: row.turn.is_some(),
+        is_due: row.is_due,
+    });
+    Ok(tenants.collect())
+}
+
+/// Claims jobs of one tenant. Reads on while all jobs that were read must wait.
+async fn claim_of(
+    store: &Store,
+    tenant: TenantId,
+    claim: Claim,
+    limit: i64,
+) -> Result<Vec<Job>, StoreError> {
+    for _ in 0..READS_MAX {
+        let (claimed, postponed) = claim_or_postpone(store, tenant, claim, limit).await?;
+        if !claimed.is_empty() || postponed == 0 {
+            return Ok(claimed);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// One statement: claims the jobs that can run, and postpones those that must wait. Also returns the number of postponed jobs.
+async fn claim_or_postpone(
+    store: &Store,
+    tenant: TenantId,
+    Claim { now, lease_end }: Claim,
+    limit: i64,
+) -> Result<(Vec<Job>, i64), StoreError> {
+    let rows = sqlx::query_file!(
+        "src/jobs/claim.sql",
+        tenant.0,
+        Time(now) as _,
+        Time(lease_end) as _,
+        limit.max(JOBS_READ),
+        limit,
+        Time(now + CLAIMED_RETRY) as _,
+        Time(now + STOPPED_RETRY) as _,
+        Time(now + FAILED_RETRY) as _
+    )
+    .fetch_all(&store.writer)
+    .await?;
+    let postponed = rows.first().map_or(0, |row| row.postponed);
+    let jobs = rows.into_iter().filter_map(|row| {
+        Some(Job {
             tenant,
-            in_turn,
-            is_due,
-        } in tenants
-        {
-            if due.len() >= most {
-                break;
-            }
-            if in_turn {
-                slots.after = tenant;
-            }
-            if is_due && slots.free(tenant) > 0 && !due.contains(&tenant) {
-                due.push(tenant);
-            }
-        }
-        Ok(due)
-    }
-
-    /// The tenants after this one in the order of ids, starting over at the end, and the tenants of the jobs that were due first.
-    async fn tenants_with_jobs(
-        &self,
-        now: Timestamp,
-        after: TenantId,
-    ) -> Result<Vec<TenantJobs>, StoreError> {
-        let rows = sqlx::query!(
-            r#"with recursive circle (tenant_id, turned, turn) as (
-                select $2::int, false, 0
-                union all
-                select n.tenant_id, n.turned, c.turn + 1
-                from circle c cross join lateral (
-                    (select j.tenant_id, c.turned as turned from job j where j.tenant_id > c.tenant_id
-                     order by j.tenant_id limit 1)
-                    union all
-                    (select j.tenant_id, true from job j where not c.turned order by j.tenant_id limit 1)
-                    limit 1
-                ) n
-                where c.turn < $3 and not (n.turned and n.tenant_id > $2)
-            )
-            select tenant_id as "tenant!", turn, is_due as "is_due!" from (
-                select c.tenant_id, c.turn, coalesce(
-                    (select true from job j
-                     where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
-                       and greatest(j.due_at, j.lease_until) <= $1 limit 1),
-                    (select true from job j
-                     where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 1
-                       and greatest(j.due_at, j.lease_until) <= $1 limit 1),
-                    false
-                ) as is_due
-                from circle c where c.turn > 0
-                union all
-                select distinct f.tenant_id, null::int, true from (
-                    select j.tenant_id from job j where j.service is null and greatest(j.due_at, j.lease_until) <= $1
-                    order by greatest(j.due_at, j.lease_until) limit $3
-                ) f
-            ) as seen
-            order by turn nulls last"#,
-            Time(now) as _,
-            after.0,
-            TENANTS_READ
-        )
-        .fetch_all(&self.writer)
-        .await?;
-        let tenants = rows.into_iter().map(|row| TenantJobs {
-            tenant: TenantId(row.tenant),
-            in_turn: row.turn.is_some(),
-            is_due: row.is_due,
-        });
-        Ok(tenants.collect())
-    }
-
-    /// Claims jobs of one tenant. Reads on while all jobs that were read must wait.
-    async fn claim_of(
-        &self,
-        tenant: TenantId,
-        claim: Claim,
-        limit: i64,
-    ) -> Result<Vec<Job>, StoreError> {
-        for _ in 0..READS_MAX {
-            let (claimed, postponed) = self.claim_or_postpone(tenant, claim, limit).await?;
-            if !claimed.is_empty() || postponed == 0 {
-                return Ok(claimed);
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    /// One statement: claims the jobs that can run, and postpones those that must wait. Also returns the number of postponed jobs.
-    async fn claim_or_postpone(
-        &self,
-        tenant: TenantId,
-        Claim { now, lease_end }: Claim,
-        limit: i64,
-    ) -> Result<(Vec<Job>, i64), StoreError> {
-        let rows = sqlx::query_file!(
-            "src/jobs/claim.sql",
-            tenant.0,
-            Time(now) as _,
-            Time(lease_end) as _,
-            limit.max(JOBS_READ),
-            limit,
-            Time(now + CLAIMED_RETRY) as _,
-            Time(now + STOPPED_RETRY) as _,
-            Time(now + FAILED_RETRY) as _
-        )
-        .fetch_all(&self.writer)
-        .await?;
-        let postponed = rows.first().map_or(0, |row| row.postponed);
-        let job = rows.into_iter().filter_map(|row| {
-            Some(Job {
-                tenant,
-                id: row.id?,
-                kind: row.kind?,
-                instance: InstanceId(row.instance?),
-                due_at: row.due_at?.0,
-                payload: Json::from_canonical(row.payload?),
-                attempts: row.attempts?.cast_unsigned(),
-                claim: row.claim?,
-                claimed_at: now,
-            })
-        });
-        let mut jobs: Vec<_> = job.collect();
-        jobs.sort_by_key(|job| (job.due_at, job.id));
-        Ok((jobs, postponed))
-    }
+            id: row.id?,
+            kind: row.kind?,
+            instance: InstanceId(row.instance?),
+            due_at: row.due_at?.0,
+            payload: Json::from_canonical(row.payload?),
+            attempts: row.attempts?.cast_unsigned(),
+            claim: row.claim?,
+            claimed_at: now,
+        })
+    });
+    let mut jobs: Vec<_> = jobs.collect();
+    jobs.sort_by_key(|job| (job.due_at, job.id));
+    Ok((jobs, postponed))
 }

@@ -69,60 +69,56 @@ impl From<Row> for ListedJob {
     }
 }
 
-impl Reader {
-    /// The failing jobs of instances that the viewer sees, in the order of their ids.
-    pub async fn list_failing_jobs(
-        &self,
-        viewer: &Viewer,
-        after: Option<Uuid>,
-        limit: i64,
-    ) -> Result<Jobs, StoreError> {
-        let mut looking = self.looking(viewer).await?;
-        let rows = sqlx::query_as!(
-            Row,
-            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
-                j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
-            from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
-            where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
-            order by j.id limit $3"#,
-            viewer.tenant.0,
-            after,
-            limit
-        )
-        .fetch_all(looking.places().await?)
-        .await?;
-        let mut found: Vec<_> = rows.into_iter().map(ListedJob::from).collect();
-        let reached = looking.keep_seen(&mut found, limit, |job| Some(job.instance));
-        let reached = reached.await?;
-        Ok(Jobs { found, reached })
-    }
+/// The failing jobs of instances that the viewer sees, in the order of their ids.
+pub async fn list(
+    reader: &Reader,
+    viewer: &Viewer,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Jobs, StoreError> {
+    let mut looking = reader.looking(viewer).await?;
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
+            j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
+        from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
+        where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
+        order by j.id limit $3"#,
+        viewer.tenant.0,
+        after,
+        limit
+    )
+    .fetch_all(looking.places().await?)
+    .await?;
+    let mut found: Vec<_> = rows.into_iter().map(ListedJob::from).collect();
+    let reached = looking.keep_seen(&mut found, limit, |job| Some(job.instance));
+    let reached = reached.await?;
+    Ok(Jobs { found, reached })
 }
 
-impl Store {
-    /// The number of jobs that have failed and will be attempted again, counted up to a hundred thousand.
-    pub async fn failing_jobs(&self) -> Result<i64, StoreError> {
-        let failing = sqlx::query_scalar!(
-            r#"select count(*) as "failing!" from (select from job where last_error is not null limit $1) as failing"#,
-            COUNTED_MAX
-        );
-        Ok(failing.fetch_one(&self.writer).await?)
-    }
+/// The number of jobs that have failed and will be attempted again, counted up to a hundred thousand.
+pub async fn count(store: &Store) -> Result<i64, StoreError> {
+    let failing = sqlx::query_scalar!(
+        r#"select count(*) as "failing!" from (select from job where last_error is not null limit $1) as failing"#,
+        COUNTED_MAX
+    );
+    Ok(failing.fetch_one(&store.writer).await?)
+}
 
-    /// The number of jobs with many attempts or overdue for long, which an operator should look at. Counted up to a hundred
-    /// thousand of each kind.
-    pub async fn stuck_jobs(&self, now: Timestamp) -> Result<i64, StoreError> {
-        // The number of attempts is a literal, because the planner does not use the partial index for a parameter.
-        let stuck = sqlx::query_scalar!(
-            r#"select count(*) as "stuck!" from (
-                (select tenant_id, id from job where attempts >= 10 limit $2)
-                union
-                (select tenant_id, id from job where service is null and greatest(due_at, lease_until) <= $1 limit $2)
-                union
-                (select tenant_id, id from job where service is not null and greatest(due_at, lease_until) <= $1 limit $2)
-            ) as stuck"#,
-            Time(now - OVERDUE) as _,
-            COUNTED_MAX
-        );
-        Ok(stuck.fetch_one(&self.writer).await?)
-    }
+/// The number of jobs with many attempts or overdue for long, which an operator should look at. Counted up to a hundred
+/// thousand of each kind.
+pub async fn stuck(store: &Store, now: Timestamp) -> Result<i64, StoreError> {
+    // The number of attempts is a literal, because the planner does not use the partial index for a parameter.
+    let stuck = sqlx::query_scalar!(
+        r#"select count(*) as "stuck!" from (
+            (select tenant_id, id from job where attempts >= 10 limit $2)
+            union
+            (select tenant_id, id from job where service is null and greatest(due_at, lease_until) <= $1 limit $2)
+            union
+            (select tenant_id, id from job where service is not null and greatest(due_at, lease_until) <= $1 limit $2)
+        ) as stuck"#,
+        Time(now - OVERDUE) as _,
+        COUNTED_MAX
+    );
+    Ok(stuck.fetch_one(&store.writer).await?)
 }

@@ -26,30 +26,28 @@ impl WrittenParts {
     }
 }
 
-impl Reader {
-    /// The parts of these instances, without a check of visibility, with these state instances and with those of the `separate` states.
-    pub async fn parts(
-        &self,
-        tenant: TenantId,
-        instances: &[Uuid],
-        state_instances: &[Uuid],
-        separate: &[String],
-    ) -> Result<WrittenParts, StoreError> {
-        let rows = sqlx::query_file!(
-            "src/load/parts.sql",
-            tenant.0,
-            state_instances,
-            instances,
-            separate
-        )
-        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
-        .await?;
-        let written = rows.into_iter().map(|row| Written {
-            instance: row.instance,
-            state_instances: row.state_instances,
-            tasks: row.tasks,
-            attributes: "[]".to_owned(),
-        });
-        Ok(WrittenParts(written.collect()))
-    }
+/// The parts of these instances, without a check of visibility, with these state instances and with those of the `separate` states.
+pub async fn parts(
+    reader: &Reader,
+    tenant: TenantId,
+    instances: &[Uuid],
+    state_instances: &[Uuid],
+    separate: &[String],
+) -> Result<WrittenParts, StoreError> {
+    let rows = sqlx::query_file!(
+        "src/load/parts.sql",
+        tenant.0,
+        state_instances,
+        instances,
+        separate
+    )
+    .fetch_all(&mut reader.reading(Viewer::all(tenant)).await?)
+    .await?;
+    let written = rows.into_iter().map(|row| Written {
+        instance: row.instance,
+        state_instances: row.state_instances,
+        tasks: row.tasks,
+        attributes: "[]".to_owned(),
+    });
+    Ok(WrittenParts(written.collect()))
 }

@@ -15,73 +15,69 @@ use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef};
 use wrkflw_core::instance::{Decision, Entity};
 use wrkflw_core::json::Json;
 
-impl Snapshot {
-    async fn ids(
-        &mut self,
-        after: Option<InstanceId>,
-        limit: i64,
-    ) -> Result<Vec<Uuid>, StoreError> {
-        let Some(first) = first_id(after.map(|after| after.0)) else {
-            return Ok(Vec::new());
-        };
-        Ok(sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and id >= $2 order by id limit $3",
-            self.tenant.0,
-            first,
-            limit
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?)
-    }
-
-    async fn ids_about(
-        &mut self,
-        entity: &Entity,
-        after: Option<InstanceId>,
-        limit: i64,
-    ) -> Result<Vec<Uuid>, StoreError> {
-        let Some(first) = first_id(after.map(|after| after.0)) else {
-            return Ok(Vec::new());
-        };
-        Ok(sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 and id >= $4 order by id limit $5",
-            self.tenant.0,
-            entity.kind,
-            entity.id,
-            first,
-            limit
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?)
-    }
+async fn ids(
+    snapshot: &mut Snapshot,
+    after: Option<InstanceId>,
+    limit: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let Some(first) = first_id(after.map(|after| after.0)) else {
+        return Ok(Vec::new());
+    };
+    Ok(sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and id >= $2 order by id limit $3",
+        snapshot.tenant.0,
+        first,
+        limit
+    )
+    .fetch_all(&mut *snapshot.transaction)
+    .await?)
 }
 
-impl Snapshot {
-    /// The seals of the delegations in these instances.
-    async fn delegation_seals(
-        &mut self,
-        instances: &[Uuid],
-    ) -> Result<BTreeMap<Uuid, Vec<DelegationSealRow>>, StoreError> {
-        let rows = sqlx::query!(
-            "select instance_id, seq, key_id, mac_version, mac from delegation_seal
-            where tenant_id = $1 and instance_id = any($2) order by instance_id, seq",
-            self.tenant.0,
-            instances
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?;
-        let mut seals: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for row in rows {
-            let of_instance = seals.entry(row.instance_id).or_default();
-            of_instance.push(DelegationSealRow {
-                seq: row.seq.cast_unsigned(),
-                key_id: row.key_id,
-                mac_version: row.mac_version,
-                mac: row.mac,
-            });
-        }
-        Ok(seals)
+async fn ids_about(
+    snapshot: &mut Snapshot,
+    entity: &Entity,
+    after: Option<InstanceId>,
+    limit: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let Some(first) = first_id(after.map(|after| after.0)) else {
+        return Ok(Vec::new());
+    };
+    Ok(sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 and id >= $4 order by id limit $5",
+        snapshot.tenant.0,
+        entity.kind,
+        entity.id,
+        first,
+        limit
+    )
+    .fetch_all(&mut *snapshot.transaction)
+    .await?)
+}
+
+/// The seals of the delegations in these instances.
+async fn delegation_seals(
+    snapshot: &mut Snapshot,
+    instances: &[Uuid],
+) -> Result<BTreeMap<Uuid, Vec<DelegationSealRow>>, StoreError> {
+    let rows = sqlx::query!(
+        "select instance_id, seq, key_id, mac_version, mac from delegation_seal
+        where tenant_id = $1 and instance_id = any($2) order by instance_id, seq",
+        snapshot.tenant.0,
+        instances
+    )
+    .fetch_all(&mut *snapshot.transaction)
+    .await?;
+    let mut seals: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for row in rows {
+        let of_instance = seals.entry(row.instance_id).or_default();
+        of_instance.push(DelegationSealRow {
+            seq: row.seq.cast_unsigned(),
+            key_id: row.key_id,
+            mac_version: row.mac_version,
+            mac: row.mac,
+        });
     }
+    Ok(seals)
 }
 
 impl Instances for Snapshot {
@@ -93,8 +89,8 @@ impl Instances for Snapshot {
     ) -> Result<Vec<InstanceRow>, StoreError> {
         let ids = match which {
             Which::One(id) => vec![id.0],
-            Which::About(entity) => self.ids_about(entity, after, limit).await?,
-            Which::All => self.ids(after, limit).await?,
+            Which::About(entity) => ids_about(self, entity, after, limit).await?,
+            Which::All => ids(self, after, limit).await?,
         };
         let rows = sqlx::query!(
             "select id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, suspend_reason, suspended_by,
@@ -105,7 +101,7 @@ impl Instances for Snapshot {
         )
         .fetch_all(&mut *self.transaction)
         .await?;
-        let mut seals = self.delegation_seals(&ids).await?;
+        let mut seals = delegation_seals(self, &ids).await?;
         Ok(rows
             .into_iter()
             .map(|row| InstanceRow {

@@ -22,14 +22,12 @@ macro_rules! rows {
     };
 }
 
-impl Snapshot {
-    async fn all(
-        &mut self,
-        query: QueryScalar<'_, Postgres, Value, PgArguments>,
-    ) -> Result<Vec<Columns>, StoreError> {
-        let rows = query.fetch_all(&mut *self.transaction).await?;
-        Ok(rows.into_iter().map(columns).collect())
-    }
+async fn all(
+    snapshot: &mut Snapshot,
+    query: QueryScalar<'_, Postgres, Value, PgArguments>,
+) -> Result<Vec<Columns>, StoreError> {
+    let rows = query.fetch_all(&mut *snapshot.transaction).await?;
+    Ok(rows.into_iter().map(columns).collect())
 }
 
 impl Tables for Snapshot {
@@ -74,18 +72,18 @@ impl Tables for Snapshot {
             instances
         );
         let mut parts = BTreeMap::new();
-        sort(self.all(own).await?, &mut parts, |of| &mut of.own);
-        sort(self.all(state_instances).await?, &mut parts, |of| {
+        sort(all(self, own).await?, &mut parts, |of| &mut of.own);
+        sort(all(self, state_instances).await?, &mut parts, |of| {
             &mut of.state_instances
         });
-        sort(self.all(subscriptions).await?, &mut parts, |of| {
+        sort(all(self, subscriptions).await?, &mut parts, |of| {
             &mut of.subscriptions
         });
-        sort(self.all(tasks).await?, &mut parts, |of| &mut of.tasks);
-        sort(self.all(candidates).await?, &mut parts, |of| {
+        sort(all(self, tasks).await?, &mut parts, |of| &mut of.tasks);
+        sort(all(self, candidates).await?, &mut parts, |of| {
             &mut of.candidates
         });
-        sort(self.all(attributes).await?, &mut parts, |of| {
+        sort(all(self, attributes).await?, &mut parts, |of| {
             &mut of.attributes
         });
         Ok(parts)
@@ -177,7 +175,7 @@ impl Tables for Snapshot {
                 digests
             ),
         };
-        self.all(query).await
+        all(self, query).await
     }
 
     async fn without_stream(

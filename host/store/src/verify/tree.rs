@@ -49,27 +49,25 @@ impl From<Row> for LeafRow {
     }
 }
 
-impl Snapshot {
-    /// Fills in the current digests of refused attempts.
-    async fn refused(&mut self, leaves: &mut [LeafRow]) -> Result<(), StoreError> {
-        let of_them = |leaf: &&mut LeafRow| leaf.kind == REFUSED;
-        let ids: Vec<Uuid> = leaves
-            .iter_mut()
-            .filter(of_them)
-            .map(|leaf| leaf.id)
-            .collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let found = refused_columns(&mut self.transaction, self.tenant, &ids).await?;
-        for leaf in leaves.iter_mut().filter(of_them) {
-            if let Some(attempt) = found.iter().find(|attempt| attempt.id == leaf.id) {
-                leaf.now = Some(attempt.digest());
-                leaf.pos = Some(attempt.pos);
-            }
-        }
-        Ok(())
+/// Fills in the current digests of refused attempts.
+async fn refused(snapshot: &mut Snapshot, leaves: &mut [LeafRow]) -> Result<(), StoreError> {
+    let of_them = |leaf: &&mut LeafRow| leaf.kind == REFUSED;
+    let ids: Vec<Uuid> = leaves
+        .iter_mut()
+        .filter(of_them)
+        .map(|leaf| leaf.id)
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
     }
+    let found = refused_columns(&mut snapshot.transaction, snapshot.tenant, &ids).await?;
+    for leaf in leaves.iter_mut().filter(of_them) {
+        if let Some(attempt) = found.iter().find(|attempt| attempt.id == leaf.id) {
+            leaf.now = Some(attempt.digest());
+            leaf.pos = Some(attempt.pos);
+        }
+    }
+    Ok(())
 }
 
 impl Leaves for Snapshot {
@@ -158,7 +156,7 @@ impl Leaves for Snapshot {
         .fetch_all(&mut *self.transaction)
         .await?;
         let mut leaves: Vec<LeafRow> = rows.into_iter().map(LeafRow::from).collect();
-        self.refused(&mut leaves).await?;
+        refused(self, &mut leaves).await?;
         Ok(leaves)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::super::StoreError;
+use crate::StoreError;
 use crate::pool::Limited;
 
 /// The pause between looks at the size of tables.

@@ -7,10 +7,10 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::super::StoreError;
-use super::super::tasks::TaskCursor;
-use super::super::time::Time;
+use crate::StoreError;
 use crate::pool::Limited;
+use crate::tasks::TaskCursor;
+use crate::time::Time;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::participant::Kind;

@@ -27,8 +27,8 @@ impl Versions {
     /// If the entry published a version, compares that version with its line. The line may be missing if the entry `is_new`: versions are
     /// exported before entries.
     pub(super) fn entry(&mut self, entry: &Entry, is_new: bool, problems: &mut Vec<Problem>) {
-        let (reference, given) = match published(entry) {
-            Ok(Some(told)) => told,
+        let (reference, row) = match published(entry) {
+            Ok(Some(version)) => version,
             Ok(None) => return,
             Err(error) => {
                 let detail = format!("its payload cannot be read: {error}");
@@ -41,14 +41,14 @@ impl Versions {
             return;
         }
         let mut expected = Expected::new(&VERSION);
-        expected.give(given);
-        expected.hold(&line, problems);
+        expected.add(row);
+        expected.compare_all(&line, problems);
     }
 
     /// Reports the versions that no entry published.
     pub(super) fn end(&self, found: &mut Vec<LocatedProblem>) {
         let mut problems = Vec::new();
-        Expected::new(&VERSION).hold(self.0.values(), &mut problems);
+        Expected::new(&VERSION).compare_all(self.0.values(), &mut problems);
         let kind = StreamKind::Definition.name();
         let located = |problem| (kind.to_owned(), Uuid::nil(), problem);
         found.extend(problems.into_iter().map(located));

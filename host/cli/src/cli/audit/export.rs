@@ -13,7 +13,7 @@ use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Output, counted};
 use crate::cli::serve::not_migrated;
-use crate::cli::{Environment, beside, block_on};
+use crate::cli::{Environment, block_on, dev_settings};
 use crate::config::DatabaseArgs;
 use wrkflw_audit::export::Exporter;
 use wrkflw_audit::export::line::ExportLine;
@@ -49,8 +49,8 @@ pub(in crate::cli) struct ExportArgs {
 
 pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environment) -> Result<()> {
     let with = (output, environment);
-    beside::database(&args.choice, &mut args.database, None, with)?;
-    let which = args.which.asked();
+    dev_settings::database(&args.choice, &mut args.database, None, with)?;
+    let which = args.which.selection();
     let part = part_of(&args.out);
     let exported = export(&args, &which, part.as_deref());
     if let (Err(_), Some(part)) = (&exported, &part) {
@@ -82,7 +82,7 @@ fn begin(part: &Path) -> io::Result<File> {
 
 /// Writes the export. Returns the number of its lines. Fails if there are no entries.
 fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> {
-    let named = || format!("cannot write {}", args.out.display());
+    let message = || format!("cannot write {}", args.out.display());
     let (lines, entries) = block_on(async {
         let store = Store::connect(args.database.url()?, PoolSizes::default())?;
         if store.ready_to_read().await? == Readiness::NotMigrated {
@@ -92,7 +92,7 @@ fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> 
             Some(part) => begin(part),
             None => File::options().write(true).open(&args.out),
         };
-        let (mut file, mut entries) = (BufWriter::new(file.with_context(named)?), 0_u64);
+        let (mut file, mut entries) = (BufWriter::new(file.with_context(message)?), 0_u64);
         let write = |line: &ExportLine| {
             entries += u64::from(matches!(
                 line,
@@ -106,16 +106,16 @@ fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> 
         let lines = exporter
             .run(args.which.tenant.as_deref(), which, now)
             .await?;
-        file.flush().with_context(named)?;
+        file.flush().with_context(message)?;
         store.close().await;
         Ok((lines, entries))
     })?;
     if entries == 0 {
-        let message = "there is no such tenant, instance or entity, or it has no entries";
-        return Err(Failure::new(Exit::NotFound, message).into());
+        let reason = "there is no such tenant, instance or entity, or it has no entries";
+        return Err(Failure::new(Exit::NotFound, reason).into());
     }
     if let Some(part) = part {
-        fs::rename(part, &args.out).with_context(named)?;
+        fs::rename(part, &args.out).with_context(message)?;
     }
     Ok(lines)
 }

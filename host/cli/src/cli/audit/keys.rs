@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::connection::DevChoiceArgs;
 use crate::cli::output::Output;
-use crate::cli::{Environment, beside};
+use crate::cli::{Environment, dev_settings};
 use crate::config::CheckpointArgs;
 use crate::config::secrets::PUBLIC_PREFIX;
 
@@ -30,12 +30,11 @@ pub(in crate::cli) struct KeysArgs {
 
 pub(super) fn run(mut args: KeysArgs, output: Output, environment: &Environment) -> Result<()> {
     let with = (output, environment);
-    beside::checkpoints(&args.choice, &mut args.checkpoints, with)?;
+    dev_settings::checkpoints(&args.choice, &mut args.checkpoints, with)?;
     let keys = args.checkpoints.keys()?;
     let mut keys = keys.public().peekable();
     if keys.peek().is_none() {
-        output
-            .hint("there are no keys: `checkpoint_keys` is not set, and no `wrkflw dev` runs here");
+        output.hint("there are no keys: set `checkpoint_keys`, or run `wrkflw dev`");
     }
     for (name, digits) in keys {
         let key = json!({ "name": name, "key": format!("{name}:{PUBLIC_PREFIX}{digits}") });

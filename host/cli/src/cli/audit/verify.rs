@@ -13,7 +13,7 @@ use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Column, Format, Output, counted};
 use crate::cli::serve::not_migrated;
-use crate::cli::{Environment, beside, block_on};
+use crate::cli::{Environment, block_on, dev_settings};
 use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
@@ -82,7 +82,7 @@ const FINDING: &[Column] = &[
 ];
 
 pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
-    if !args.checkpoint.is_empty() && args.which.asked() != Which::All {
+    if !args.checkpoint.is_empty() && args.which.selection() != Which::All {
         let message =
             "a checkpoint covers a whole tenant: use --checkpoint with --tenant, --all or --file";
         return Err(Failure::new(Exit::Usage, message).into());
@@ -90,7 +90,7 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
     if args.file.is_none() {
         let keys = (&mut args.seal, &mut args.checkpoints);
         let with = (output, environment);
-        let filled = beside::database(&args.choice, &mut args.database, Some(keys), with);
+        let filled = dev_settings::database(&args.choice, &mut args.database, Some(keys), with);
         filled.map_err(unverifiable)?;
     }
     let args = &args;
@@ -152,10 +152,10 @@ fn verify(
     output: Output,
     environment: &Environment,
 ) -> Result<(Verified, Result<()>)> {
-    let which = args.which.asked();
+    let which = args.which.selection();
     let seals = seals(args)?;
     let keys = args.checkpoints.keys()?;
-    let kept = kept(&args.checkpoint)?;
+    let kept = kept_checkpoints(&args.checkpoint)?;
     if let Some(path) = &args.file {
         let evidence = Evidence { seals, keys, kept };
         return block_on(file::verify(path, args, evidence, output, environment));
@@ -172,10 +172,10 @@ fn verify(
             let record = Reader::clone(&store);
             Some(Replayer::new(record, Sandboxed(sandbox)))
         };
-        let mut told = Ok(());
-        let tell = |finding: Finding| {
-            if told.is_ok() {
-                told = output.line(&json!(finding), FINDING);
+        let mut written = Ok(());
+        let write = |finding: Finding| {
+            if written.is_ok() {
+                written = output.line(&json!(finding), FINDING);
             }
         };
         let how = How {
@@ -184,15 +184,15 @@ fn verify(
             keys: &keys,
             kept: &kept,
         };
-        let verifier = Verifier::new(&*store, how, tell);
+        let verifier = Verifier::new(&*store, how, write);
         let tally = verifier.run(args.which.tenant.as_deref(), &which).await?;
         store.close().await;
-        let what = Verified {
+        let result = Verified {
             tally,
             replayed: !args.no_replay,
             sealed: seals.is_some(),
         };
-        Ok((what, told))
+        Ok((result, written))
     })
 }
 
@@ -224,25 +224,25 @@ fn seals(args: &VerifyArgs) -> Result<Option<SealKeys>> {
 }
 
 /// The checkpoints in these files. Each is the data of an event, or a whole event.
-fn kept(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
-    let mut kept = Vec::new();
+fn kept_checkpoints(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
+    let mut checkpoints = Vec::new();
     for path in files {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
         for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-            kept.push(checkpoint(path, value)?);
+            checkpoints.push(checkpoint(path, value)?);
         }
     }
-    Ok(kept)
+    Ok(checkpoints)
 }
 
 fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoint> {
-    let named = || format!("{} holds a line that is no checkpoint", path.display());
-    let mut value = value.with_context(named)?;
+    let message = || format!("{} holds a line that is no checkpoint", path.display());
+    let mut value = value.with_context(message)?;
     if let Some(data) = value.get_mut("data") {
         value = data.take();
     }
-    serde_json::from_value(value).with_context(named)
+    serde_json::from_value(value).with_context(message)
 }
 
 /// Prints the closing lines: the parts that were verified, and those that were not.

@@ -27,7 +27,7 @@ pub(super) struct WhichArgs {
 
 impl WhichArgs {
     /// The instances that the arguments select.
-    pub(super) fn asked(&self) -> Which {
+    pub(super) fn selection(&self) -> Which {
         match (self.instance, self.entity.clone()) {
             (Some(id), _) => Which::One(InstanceId(id)),
             (None, Some((kind, id))) => Which::About(Entity { kind, id }),

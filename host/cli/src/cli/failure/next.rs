@@ -35,14 +35,15 @@ pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
         }
         code => usual(code)?,
     };
-    Some(filled(usual, &[told(detail), named(path)].concat()))
+    let names = [names_in_detail(detail), names_in_path(path)].concat();
+    Some(filled(usual, &names))
 }
 
 /// Names, each with the word of a hint that it replaces.
 type Names = Vec<(&'static str, String)>;
 
 /// The names in a detail: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
-fn told(detail: &str) -> Names {
+fn names_in_detail(detail: &str) -> Names {
     let words: Vec<&str> = detail.split([' ', ':']).collect();
     match words[..] {
         ["instance", id, ..] => vec![("ID", quoted(id))],
@@ -190,15 +191,15 @@ pub(in crate::cli) fn listing(detail: &str, path: &str) -> Option<String> {
     let fitting = LISTS.iter().filter(|(what, _)| names(what));
     fitting
         .max_by_key(|(what, _)| what.len())
-        .map(|(_, next)| filled(next, &named(path)))
+        .map(|(_, next)| filled(next, &names_in_path(path)))
 }
 
 /// The command that shows who may start, for `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
 fn members(detail: &str) -> String {
     let who = detail.split_once(" may start ").map_or("", |(who, _)| who);
-    let one = who.strip_prefix("only members of the group ");
+    let single = who.strip_prefix("only members of the group ");
     let several = who.strip_prefix("only members of the groups ");
-    let groups: Vec<&str> = match (one, several) {
+    let groups: Vec<&str> = match (single, several) {
         (Some(group), _) => vec![group],
         (None, Some(groups)) => groups.split(", ").collect(),
         (None, None) => vec!["GROUP"],
@@ -214,7 +215,7 @@ fn members(detail: &str) -> String {
 }
 
 /// The names that the path of a request has.
-fn named(path: &str) -> Names {
+fn names_in_path(path: &str) -> Names {
     let mut segments = path.split('/').skip(2);
     let (noun, id) = (segments.next().unwrap_or_default(), segments.next());
     let version = segments

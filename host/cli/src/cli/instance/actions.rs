@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::Environment;
 use super::super::output::{Column, Format, Output};
-use super::OneArgs;
+use super::InstanceRefArgs;
 
 /// The actions that move an instance on, or let it go on.
 const STEPS: [&str; 6] = ["claim", "decide", "signal", "resolve", "resume", "restart"];
@@ -20,12 +20,12 @@ const ACTIONS: &[Column] = &[
 ];
 
 pub(super) fn run(
-    one: &OneArgs,
+    target: &InstanceRefArgs,
     all: bool,
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
-    let mut answer = one.get("/actions", environment)?;
+    let mut answer = target.get("/actions", environment)?;
     if output.format == Format::Json {
         return output.record(&answer, &[]);
     }

@@ -13,7 +13,7 @@ use super::super::Environment;
 use super::super::client::segment;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
-use super::OneArgs;
+use super::InstanceRefArgs;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
@@ -29,7 +29,7 @@ const PAGE: usize = 100;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: InstanceRefArgs,
     /// As a scenario, for `wrkflw plugin test`
     #[arg(long, required = true)]
     scenario: bool,
@@ -75,7 +75,7 @@ pub(in crate::cli) fn run(
             })?
         }
     };
-    let (client, path) = args.one.open(environment)?;
+    let (client, path) = args.target.open(environment)?;
     let instance = client.get(&path, &[])?;
     let id: Uuid = instance["id"].as_str().unwrap_or_default().parse()?;
     let key = instance["definitionKey"].as_str().unwrap_or_default();
@@ -86,25 +86,26 @@ pub(in crate::cli) fn run(
     );
     let version: Version = serde_json::from_str(&client.get_text(&version)?)?;
     let entries = entries(&path, |query| client.get_text(query))?;
-    let made = record(
+    let scenario = record(
         InstanceId(id),
         entries,
         (&version.config, &version.graph),
         &rules,
     );
-    let made = made.map_err(|why| Failure::new(Exit::Conflict, format!("no scenario: {why}")))?;
+    let scenario =
+        scenario.map_err(|why| Failure::new(Exit::Conflict, format!("no scenario: {why}")))?;
     output.hint(
         "names and texts were replaced; if a step fails because the flow depends on one, keep that one by a rule (--redact FILE)",
     );
-    for kept in &made.kept {
+    for kept in &scenario.kept {
         output.hint(&format!("kept: {kept}"));
     }
     let Some(out) = &args.out else {
-        return output.text("scenario", &made.yaml);
+        return output.text("scenario", &scenario.yaml);
     };
-    fs::write(out, &made.yaml).with_context(|| format!("cannot write {}", out.display()))?;
+    fs::write(out, &scenario.yaml).with_context(|| format!("cannot write {}", out.display()))?;
     output.record(
-        &json!({ "path": out, "steps": made.steps }),
+        &json!({ "path": out, "steps": scenario.steps }),
         &[("path", "/path"), ("steps", "/steps")],
     )?;
     output.hint(&format!(

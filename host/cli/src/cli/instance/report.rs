@@ -8,7 +8,7 @@ use super::super::Environment;
 use super::super::definition::PageArgs;
 use super::super::failure::{Exit, Failure};
 use super::super::output::{Column, Format, Output, counted};
-use super::OneArgs;
+use super::InstanceRefArgs;
 
 const VERIFIED: &[Column] = &[
     ("instance", "/instanceId"),
@@ -67,7 +67,7 @@ const CHANGES: &[Column] = &[
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ChangesArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: InstanceRefArgs,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -75,7 +75,7 @@ pub(in crate::cli) struct ChangesArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EligibilityArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: InstanceRefArgs,
     /// At this moment of the past, as 2030-01-31T08:00:00Z. Default: now
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
@@ -84,7 +84,7 @@ pub(in crate::cli) struct EligibilityArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AuditArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: InstanceRefArgs,
     #[command(flatten)]
     filter: AuditFilterArgs,
 }
@@ -114,7 +114,7 @@ pub(in crate::cli) struct AuditFilterArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CustodyArgs {
     #[command(flatten)]
-    one: OneArgs,
+    target: InstanceRefArgs,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -134,7 +134,7 @@ impl AuditFilterArgs {
 
 impl EligibilityArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
-        let (client, path) = self.one.open(environment)?;
+        let (client, path) = self.target.open(environment)?;
         let query = [("at", self.at.clone())];
         let answer = client.get(&format!("{path}/eligibility"), &query)?;
         if output.format == Format::Json {
@@ -148,7 +148,7 @@ impl EligibilityArgs {
 
 impl ChangesArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
-        let (client, path) = self.one.open(environment)?;
+        let (client, path) = self.target.open(environment)?;
         let mut page = client.get(&format!("{path}/changes"), &self.page.query())?;
         if output.format == Format::Json {
             return output.list(&page, CHANGES);
@@ -171,8 +171,12 @@ impl ChangesArgs {
 }
 
 /// Verifies the record of an instance. A finding is a failure.
-pub(super) fn verify(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
-    let (client, path) = one.open(environment)?;
+pub(super) fn verify(
+    target: &InstanceRefArgs,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    let (client, path) = target.open(environment)?;
     let verified = client.get(&format!("{path}/verification"), &[])?;
     output.record(&verified, VERIFIED)?;
     let count = verified["count"].as_u64().unwrap_or_default();
@@ -237,7 +241,7 @@ fn reason(one: &Value) -> String {
 
 impl AuditArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
-        let (client, path) = self.one.open(environment)?;
+        let (client, path) = self.target.open(environment)?;
         let page = client.get(&format!("{path}/audit"), &self.filter.query())?;
         output.list(&page, ENTRIES)
     }
@@ -245,7 +249,7 @@ impl AuditArgs {
 
 impl CustodyArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
-        let (client, path) = self.one.open(environment)?;
+        let (client, path) = self.target.open(environment)?;
         let page = client.get(&format!("{path}/custody"), &self.page.query())?;
         output.list(&page, CUSTODY)
     }

@@ -110,7 +110,9 @@ pub(super) fn new(name: &str, language: Language, init: bool, output: Output) ->
     for (path, content) in &files {
         write(&folder.join(path), content)?;
     }
-    let path = folder.canonicalize().context("the new folder is there")?;
+    let path = folder
+        .canonicalize()
+        .with_context(|| format!("cannot determine the path of {}", folder.display()))?;
     output.record(
         &json!({ "name": name, "path": path, "files": files.len() }),
         &[("name", "/name"), ("path", "/path")],
@@ -166,7 +168,7 @@ fn crate_files(name: &str) -> Result<Files> {
 fn node_files(name: &str, language: Language, own: &str) -> Result<Files> {
     let template = |folder| {
         let found = NODE_TEMPLATES.get_dir(folder);
-        found.with_context(|| format!("there is a template {folder}"))
+        found.with_context(|| format!("there is no template {folder}"))
     };
     let templates = [template("common")?, template(own)?];
     other_files(name, language, &templates, &NODE_SDK)
@@ -190,7 +192,9 @@ fn other_files(
         files.extend(sources.map(|(path, content)| (folder.join(path), content.to_vec())));
     }
     files.push(scenario_schema());
-    let language = language.to_possible_value().context("it has a name")?;
+    let language = language
+        .to_possible_value()
+        .context("the language has no name")?;
     let manifest = format!(
         "name = \"{name}\"\nlanguage = \"{}\"\n",
         language.get_name()
@@ -220,7 +224,7 @@ fn filled_in(template: &Dir<'static>, name: &str, language: Language) -> Result<
             target => target,
         };
         let text = String::from_utf8(content.to_vec())
-            .with_context(|| format!("the template {target} is text"))?;
+            .with_context(|| format!("the template {target} is not UTF-8"))?;
         let text = text
             .replace("{{name}}", name)
             .replace("{{main}}", language.main())

@@ -121,7 +121,7 @@ pub(super) fn settings(environment: &Environment, compiler: Compiler) -> Result<
     let Some(state) = &environment.state else {
         return Ok(settings);
     };
-    let (folder, secret) = Home::kept(state)?.machine_code()?;
+    let (folder, secret) = Home::persistent(state)?.machine_code()?;
     let secret = unhex(&secret).and_then(|bytes| bytes.try_into().ok());
     let secret = secret.context("the secret of the machine code is damaged")?;
     Ok(settings.keeping_artifacts(folder, secret))
@@ -148,8 +148,8 @@ impl Subject {
         })
     }
 
-    /// Takes this component, and checks it with its config as publishing does.
-    pub(super) fn take(&mut self, component: &Path, key: &str, config: &FlowConfig) -> Result<()> {
+    /// Reads this component and its config, which the scenarios then run with.
+    pub(super) fn load(&mut self, component: &Path, key: &str, config: &FlowConfig) -> Result<()> {
         let bytes = fs::read(component);
         let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
         self.bytes = bytes.into();
@@ -170,7 +170,7 @@ impl Subject {
         let mut tally = ScenarioResults::default();
         for path in files {
             let began = Instant::now();
-            let (name, result) = self.one(path);
+            let (name, result) = self.run_one(path);
             let (shown, millis) = (path.display(), began.elapsed().as_millis());
             match result {
                 Ok(()) => {
@@ -194,7 +194,7 @@ impl Subject {
     }
 
     /// Runs one scenario. Returns its name, too.
-    fn one(&mut self, path: &Path) -> (String, Result<(), NotPassed>) {
+    fn run_one(&mut self, path: &Path) -> (String, Result<(), NotPassed>) {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) => return (String::new(), Err(NotPassed::Unopened(error))),
@@ -261,8 +261,8 @@ impl Logic for Component<'_> {
             ..
         } = self.subject;
         let fetch = || async { Ok::<_, Infallible>(bytes.to_vec()) };
-        let asked = sandbox.ask(&self.pinned, *facts, question, fetch);
-        let evaluation = runtime.block_on(asked);
+        let evaluation = sandbox.ask(&self.pinned, *facts, question, fetch);
+        let evaluation = runtime.block_on(evaluation);
         evaluation
             .map(|evaluation| evaluation.answer)
             .map_err(|error| error.to_string())

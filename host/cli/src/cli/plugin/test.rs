@@ -45,7 +45,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         native(project, &args.arguments, output, environment)?;
     }
     let files = match project {
-        Some(project) if args.files.is_empty() => scenarios::files(&of(project))?,
+        Some(project) if args.files.is_empty() => scenarios::files(&scenario_folder(project))?,
         _ => scenarios::files(&args.files)?,
     };
     let passed = if files.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         let config = args.config.clone().or_else(|| project?.config());
         let name = project.map_or("flow", |project| &project.name);
         let mut subject = Subject::new(environment, environment.compiler())?;
-        subject.take(&component, name, &FlowConfig::read(config)?)?;
+        subject.load(&component, name, &FlowConfig::read(config)?)?;
         subject.run(&files, output).check()?
     };
     let name = project.map(|project| project.name.as_str());
@@ -108,7 +108,7 @@ fn all_is_used(args: &TestArgs, runs_native_tests: bool) -> Result<()> {
 }
 
 /// The folder of the project's scenarios, if it has one.
-pub(super) fn of(project: &Project) -> Vec<PathBuf> {
+pub(super) fn scenario_folder(project: &Project) -> Vec<PathBuf> {
     let folder = project.folder.join(FOLDER);
     let here = std::env::current_dir().ok();
     // Shown as short as a person in this folder writes it.
@@ -132,10 +132,10 @@ fn native(
     if output.quiet {
         command.arg("--quiet");
     }
-    let (succeeded, said) = progress(&mut command, output).context("cargo cannot be run")?;
+    let (succeeded, lines) = progress(&mut command, output).context("cargo cannot be run")?;
     if succeeded {
         return Ok(());
     }
     let failure = Failure::new(Exit::Failed, format!("tests of {} fail", project.name));
-    Err(failure.details(said).into())
+    Err(failure.details(lines).into())
 }

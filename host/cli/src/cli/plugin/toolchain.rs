@@ -25,17 +25,18 @@ pub(super) fn choose(command: &mut Command) {
             None => rustup.env_remove(name),
         };
     }
-    let asked = rustup
+    let status = rustup
         .args(["show", "active-toolchain"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    if asked.is_ok_and(|status| !status.success()) {
-        command.env("RUSTUP_TOOLCHAIN", ours());
+    if status.is_ok_and(|status| !status.success()) {
+        command.env("RUSTUP_TOOLCHAIN", own_toolchain());
     }
 }
 
-fn ours() -> String {
+/// The toolchain that built this program.
+fn own_toolchain() -> String {
     let file: toml::Table = toml::from_str(OURS).expect("the workspace's own file is TOML");
     let channel = file
         .get("toolchain")
@@ -96,6 +97,6 @@ fn run(arguments: &[&str], progress: Stdio) -> Result<Option<String>> {
 mod tests {
     #[test]
     fn the_own_toolchain_is_known() {
-        assert_eq!(super::ours(), "1.95.0");
+        assert_eq!(super::own_toolchain(), "1.95.0");
     }
 }

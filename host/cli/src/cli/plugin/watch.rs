@@ -22,7 +22,7 @@ use super::super::output::{Output, counted};
 use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
-use super::test::of;
+use super::test::scenario_folder;
 use wrkflw_sandbox::Compiler;
 
 /// How often the files are looked at.
@@ -93,14 +93,15 @@ fn round(
         began: Instant::now(),
     };
     let built = build::build(project, For::Watching, (output, environment))?;
-    steps.done(&format!("built {} bytes", built["sizeBytes"]));
+    steps.print(&format!("built {} bytes", built["sizeBytes"]));
     let config = FlowConfig::read(project.config())?;
     let component = PathBuf::from(built["path"].as_str().unwrap_or_default());
-    subject.take(&component, &project.name, &config)?;
+    subject.load(&component, &project.name, &config)?;
     subject.check()?;
-    steps.done("checked");
-    let tested = subject.run(&scenarios::files(&of(project))?, output);
-    steps.done(&format!("{} passed", counted(tested.check()?, "scenario")));
+    steps.print("checked");
+    let paths = scenarios::files(&scenario_folder(project))?;
+    let tested = subject.run(&paths, output);
+    steps.print(&format!("{} passed", counted(tested.check()?, "scenario")));
     if args.no_publish {
         return Ok(());
     }
@@ -113,7 +114,7 @@ fn round(
     } else {
         "active already:"
     };
-    steps.done(&format!("{what} {} {}", project.name, published["version"]));
+    steps.print(&format!("{what} {} {}", project.name, published["version"]));
     Ok(())
 }
 
@@ -124,7 +125,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn done(&mut self, what: &str) {
+    fn print(&mut self, what: &str) {
         let millis = self.began.elapsed().as_millis();
         self.output.hint(&format!("{what} ({millis} ms)"));
         self.began = Instant::now();

@@ -76,7 +76,7 @@ impl Account {
     }
 
     /// Makes this account the owner of `path`.
-    pub(super) fn own(self, path: &Path) -> Result<()> {
+    pub(super) fn take_ownership(self, path: &Path) -> Result<()> {
         if let Self::Other { uid, gid } = self {
             chown(path, Some(uid), Some(gid))
                 .with_context(|| format!("cannot give {} to the server", path.display()))?;
@@ -87,7 +87,7 @@ impl Account {
     /// Makes the folder if it is missing. Only this account may enter it from then on, also if it existed.
     pub(super) fn own_folder(self, path: &Path) -> Result<()> {
         fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
-        self.own(path)?;
+        self.take_ownership(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))
             .with_context(|| format!("cannot close {} to others", path.display()))
     }

@@ -44,7 +44,7 @@ pub(super) struct ServerFolders {
 
 impl ServerFolders {
     /// The place for persistent data: `dir`, if the server can reach it.
-    pub(super) async fn kept(dir: &Path, account: &Account) -> Result<Self> {
+    pub(super) async fn persistent(dir: &Path, account: &Account) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         let dir = dir
             .canonicalize()
@@ -65,7 +65,7 @@ impl ServerFolders {
             note_outside(&dir, &home)?;
             home
         };
-        Self::at(home, *account, lock, Keep::Always)
+        Self::prepare(home, *account, lock, Keep::Always)
     }
 
     /// A new place in the temporary folder.
@@ -75,7 +75,7 @@ impl ServerFolders {
         let home = std::env::temp_dir().join(format!("{EPHEMERAL}{}", hex(&random)));
         fs::create_dir(&home).with_context(|| format!("cannot create {}", home.display()))?;
         let lock = locked(&home)?;
-        Self::at(home, *account, lock, Keep::WhileRunning)
+        Self::prepare(home, *account, lock, Keep::WhileRunning)
     }
 
     /// Places in the temporary folder whose process ended without removing them. They are locked for the caller.
@@ -88,12 +88,13 @@ impl ServerFolders {
             .filter_map(|home| {
                 let lock = File::options().append(true).open(home.join(LOCK)).ok()?;
                 lock.try_lock().ok()?;
-                Self::at(home, *account, lock, Keep::WhileRunning).ok()
+                Self::prepare(home, *account, lock, Keep::WhileRunning).ok()
             })
             .collect()
     }
 
-    fn at(home: PathBuf, account: Account, lock: File, keep: Keep) -> Result<Self> {
+    /// Gives the folders to the account. The caller has locked `home`.
+    fn prepare(home: PathBuf, account: Account, lock: File, keep: Keep) -> Result<Self> {
         account.own_folder(&home)?;
         let inside = home.join("socket");
         let sockets = if inside.join(SOCKET_NAME).as_os_str().len() <= SOCKET_PATH_BYTES_MAX {

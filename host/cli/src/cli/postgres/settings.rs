@@ -29,7 +29,7 @@ pub(super) fn write(place: &ServerFolders, account: Account) -> Result<()> {
     );
     let path = place.data().join("postgresql.conf");
     fs::write(&path, settings).with_context(|| format!("cannot write {}", path.display()))?;
-    account.own(&path)
+    account.take_ownership(&path)
 }
 
 /// A path inside single quotes.

@@ -59,15 +59,19 @@ fn abandon(mut server: Managed) {
     server.running = false;
 }
 
-/// Waits until it is so, on a slow machine, too.
-async fn until(mut so: impl AsyncFnMut() -> bool) {
+/// The time between two looks at what a test waits for, and longer than it takes on a busy machine.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOK_MAX: Duration = Duration::from_secs(30);
+
+/// Waits until it is so.
+async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !so().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
-    waited.expect("it becomes so in time");
+    let waited = tokio::time::timeout(LOOK_MAX, waiting).await;
+    assert!(waited.is_ok(), "it never came true: {what}");
 }
 
 #[tokio::test]
@@ -168,16 +172,30 @@ async fn a_server_that_stops_is_waited_for() {
     // It goes when this is closed.
     let held = last.stdin.take().unwrap();
     let seen = "select count(*) from pg_stat_activity where application_name = 'last'";
-    until(async || query(&first, seen) == "1").await;
+    until("the last client is there", async || {
+        query(&first, seen) == "1"
+    })
+    .await;
+    query(&first, "alter system set log_connections = on");
+    query(&first, "select pg_reload_conf()");
+    let log = first.place.log();
+    let connections = || {
+        let text = fs::read_to_string(&log).unwrap();
+        text.matches("connection received").count()
+    };
+    let are_logged = async || query(&first, "select 1") == "1" && connections() > 0;
+    until("connections are logged", are_logged).await;
     let stopped = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     assert!(stopped.success());
     let pid_file = first.place.data().join("postmaster.pid");
-    until(async || fs::read_to_string(&pid_file).is_ok_and(|text| text.contains("stopping"))).await;
+    let stops = async || fs::read_to_string(&pid_file).is_ok_and(|text| text.contains("stopping"));
+    until("the server stops", stops).await;
     abandon(first);
 
-    // Nothing tells that a start waits. One that has not come so far finds a server that has stopped.
+    // A start that waits looks at the server by a connection, which a server that stops logs, too.
+    let before = connections();
     let goes = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        until("a start looks", async || connections() > before).await;
         drop(held);
     };
     let (second, ()) = tokio::join!(start(&folder.0), goes);
@@ -198,7 +216,7 @@ async fn a_process_is_told_by_its_state_and_its_words() {
     let pid = child.id().to_string();
     // The system may not have its words yet.
     let mut told = String::new();
-    until(async || {
+    until("the words of the process are known", async || {
         told = process(&pid).await.expect("a process");
         told.trim_end().ends_with("cat -")
     })
@@ -227,7 +245,7 @@ async fn a_first_start_that_is_broken_off_takes_its_folder_with_it() {
     let (home, fresh) = (place.home().to_owned(), place.home().join(FRESH));
     tokio::select! {
         _ = start_in(place, account, programs) => panic!("it is not broken off"),
-        () = until(async || fresh.exists()) => {}
+        () = until("the cluster is being made", async || fresh.exists()) => {}
     }
     assert!(!home.exists());
 }
@@ -241,7 +259,9 @@ async fn a_start_that_is_broken_off_leaves_no_server_behind() {
     let begun = data.join("postmaster.opts");
     fs::remove_file(&begun).unwrap();
     let account = Account::of_server(&data).await.unwrap();
-    let place = ServerFolders::kept(&folder.0, &account).await.unwrap();
+    let place = ServerFolders::persistent(&folder.0, &account)
+        .await
+        .unwrap();
     let programs = programs(&place).await.unwrap();
     // Polled once: its server has been told to start, and has no pid file yet.
     tokio::select! {

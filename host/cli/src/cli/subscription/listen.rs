@@ -81,22 +81,22 @@ async fn listen(args: &ListenArgs, secret: Arc<[u8]>, output: Output) -> Result<
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
     let listener = listener.with_context(|| format!("port {} is not free", args.port))?;
     output.hint(&format!("listening on http://{}/", listener.local_addr()?));
-    let (told, mut events) = mpsc::channel::<ReceivedEvent>(CONNECTIONS_MAX);
+    let (sender, mut events) = mpsc::channel::<ReceivedEvent>(CONNECTIONS_MAX);
     let (places, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), JoinSet::new());
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    while left > 0 {
+    let mut remaining = args.limit.unwrap_or(u64::MAX);
+    while remaining > 0 {
         tokio::select! {
             Some(event) = events.recv() => match event {
                 Ok(event) => {
                     output.line(&event, EVENT)?;
-                    left -= 1;
+                    remaining -= 1;
                 }
                 Err(reason) => Output::warn(&reason),
             },
             Some(_) = connections.join_next() => {}
             accepted = accept(&listener, &places) => {
                 let (stream, place) = accepted?;
-                connections.spawn(serve(stream, secret.clone(), told.clone(), seconds, place));
+                connections.spawn(serve(stream, secret.clone(), sender.clone(), seconds, place));
             }
         }
     }
@@ -123,12 +123,12 @@ async fn accept(
 async fn serve(
     stream: TcpStream,
     secret: Arc<[u8]>,
-    told: mpsc::Sender<ReceivedEvent>,
+    sender: mpsc::Sender<ReceivedEvent>,
     now: fn() -> i64,
     _place: OwnedSemaphorePermit,
 ) {
     let service = service_fn(|request| {
-        let (secret, told) = (secret.clone(), told.clone());
+        let (secret, sender) = (secret.clone(), sender.clone());
         async move {
             let received = received(request, &secret, now()).await;
             let status = received
@@ -138,7 +138,7 @@ async fn serve(
             let received =
                 received.map_err(|(status, reason)| format!("answered {status}: {reason}"));
             // After the last event, nothing reads the channel any more.
-            told.send(received).await.ok();
+            sender.send(received).await.ok();
             let mut response = Response::new(Empty::<Bytes>::new());
             *response.status_mut() = status;
             Ok::<_, Infallible>(response)
@@ -215,19 +215,19 @@ mod tests {
             .await
             .expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (told, mut events) = mpsc::channel(1);
+        let (sender, mut events) = mpsc::channel(1);
         let places = Arc::new(Semaphore::new(1));
         let mut client = TcpStream::connect(address).await.expect("a connection");
         client.write_all(request.as_bytes()).await.expect("sent");
         let (stream, place) = accept(&listener, &places).await.expect("a connection");
-        serve(stream, b"key"[..].into(), told, now, place).await;
+        serve(stream, b"key"[..].into(), sender, now, place).await;
         let mut response = String::new();
         client
             .read_to_string(&mut response)
             .await
             .expect("a response");
         let status = response.lines().next().unwrap_or_default().to_owned();
-        (status, events.recv().await.expect("something is told"))
+        (status, events.recv().await.expect("something is received"))
     }
 
     fn posted(signature: &str, body: &str) -> String {
@@ -241,9 +241,9 @@ mod tests {
     #[tokio::test]
     async fn a_signed_event_is_accepted_and_nothing_else() {
         let body = r#"{"a":1}"#;
-        let (status, told) = answered(posted(SIGNATURE, body), || SENT + 10).await;
+        let (status, event) = answered(posted(SIGNATURE, body), || SENT + 10).await;
         assert_eq!(status, "HTTP/1.1 204 No Content");
-        assert_eq!(told, Ok(serde_json::json!({"a": 1})));
+        assert_eq!(event, Ok(serde_json::json!({"a": 1})));
         for (request, now, expected, words) in [
             (posted("v1,AAAA", body), SENT, 401, "the signature is wrong"),
             (
@@ -272,9 +272,9 @@ mod tests {
             ),
         ] {
             let now: fn() -> i64 = if now == SENT { || SENT } else { || SENT + 301 };
-            let (status, told) = answered(request, now).await;
+            let (status, event) = answered(request, now).await;
             assert!(status.contains(&expected.to_string()), "{status}");
-            let reason = told.expect_err("refused");
+            let reason = event.expect_err("refused");
             assert!(reason.contains(words), "{reason}");
         }
     }

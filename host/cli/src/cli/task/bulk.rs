@@ -28,24 +28,24 @@ pub(in crate::cli) struct BulkArgs {
     /// Ids of tasks or their first digits, at most 100. Default: the first 100 that the filters find, oldest first
     #[arg(required_unless_present = "view")]
     tasks: Vec<String>,
-    /// Whose tasks, instead of ids
+    /// Choose the tasks by view instead of ids
     #[arg(long, value_enum, conflicts_with = "tasks")]
     view: Option<View>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Of `decide`: the outcome
+    /// With `decide`: the outcome
     #[arg(long)]
     outcome: Option<String>,
-    /// Of `decide`: why
+    /// With `decide`: the comment
     #[arg(long)]
     comment: Option<String>,
-    /// Of `decide`: the input that the outcome asks for, JSON or @FILE
+    /// With `decide`: the input that the outcome asks for, JSON or @FILE
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
-    /// Of `reassign`: id of the new owner
+    /// With `reassign`: id of the new owner
     #[arg(long, value_name = "PERSON")]
     to: Option<String>,
-    /// Of `reassign`: why
+    /// With `reassign`: the reason
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]

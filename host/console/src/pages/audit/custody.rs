@@ -214,7 +214,7 @@ fn row(record: &CustodyRecord, names: &Names, w: Words) -> Vec<Cell> {
         Some(other) => w.say("holder-for", &[("owner", &actor), ("other", &other)]),
         None => actor,
     };
-    let said = record.comment.clone().or_else(|| record.reason.clone());
+    let text = record.comment.clone().or_else(|| record.reason.clone());
     let (shown, class) = seal(record, w);
     vec![
         Cell {
@@ -224,7 +224,7 @@ fn row(record: &CustodyRecord, names: &Names, w: Words) -> Vec<Cell> {
         },
         Cell::link(what, format!("/console/instances/{}", record.instance_id)).below(place),
         Cell::text(who),
-        Cell::text(said.unwrap_or_default()),
+        Cell::text(text.unwrap_or_default()),
         Cell::badge(shown, class),
         Cell::text(record.entry.seq.to_string()).below(record.entry.hash.as_str()),
     ]

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::version::{Read, VersionQuery, after, read, render};
+use super::version::{LoadedVersion, VersionQuery, after, load, render};
 use super::{Version, address};
 use crate::api::segment;
 use crate::confirm::Confirm;
@@ -55,16 +55,16 @@ fn form(version: &Version, action: &str) -> String {
     format!("{}?do={action}#act", version.address())
 }
 
-pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
+pub(super) fn buttons(visitor: &Visitor, loaded: &LoadedVersion) -> Vec<Button> {
     let actions = ACTIONS
         .into_iter()
-        .filter(|action| applies(action, &read.version));
+        .filter(|action| applies(action, &loaded.version));
     let button = |action: &str| {
         let needed = permission(action);
-        let may = read.permissions.iter().any(|one| one == needed);
+        let may = loaded.permissions.iter().any(|one| one == needed);
         Button {
             name: name(action, visitor),
-            address: form(&read.version, action),
+            address: form(&loaded.version, action),
             is_first: action == "activate",
             refusal: if may {
                 String::new()
@@ -111,29 +111,29 @@ struct Unknown {
 
 impl Effects {
     /// The effects of the activation of this version, in words.
-    fn told(&self, version: &Version, w: Words) -> Vec<String> {
+    fn in_words(&self, version: &Version, w: Words) -> Vec<String> {
         let number = version.version.to_string();
-        let mut told = vec![w.with("action-effect-activate", "number", &number)];
-        told.extend(self.running.versions.iter().map(|one| {
-            let (number, running) = (one.version.to_string(), w.number(one.running));
-            let told = [("number", number.as_str()), ("running", running.as_str())];
-            w.say("action-effect-activate-stay", &told)
+        let mut lines = vec![w.with("action-effect-activate", "number", &number)];
+        lines.extend(self.running.versions.iter().map(|counted| {
+            let (number, running) = (counted.version.to_string(), w.number(counted.running));
+            let variables = [("number", number.as_str()), ("running", running.as_str())];
+            w.say("action-effect-activate-stay", &variables)
         }));
         if self.running.more {
-            told.push(w.t("action-effect-activate-more").into_owned());
+            lines.push(w.t("action-effect-activate-more").into_owned());
         }
-        told.extend(self.unknown.iter().map(|name| name.message.clone()));
-        told.push(match self.before {
+        lines.extend(self.unknown.iter().map(|name| name.message.clone()));
+        lines.push(match self.before {
             Some(before) => w.with("action-effect-activate-undo", "number", &before.to_string()),
             None => w.t("action-effect-activate-first").into_owned(),
         });
-        told
+        lines
     }
 }
 
 /// The form of an activation, with the dry run of the API. If the API refuses the activation, the form shows the reason.
-async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
-    let version = &read.version;
+async fn activation(visitor: &Visitor, loaded: &LoadedVersion, form: Confirm) -> Confirm {
+    let version = &loaded.version;
     let path = path(version, "activate?dryRun=true");
     match visitor
         .api
@@ -141,7 +141,7 @@ async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
         .await
     {
         Ok(dry_run) if dry_run.changed => Confirm {
-            effects: dry_run.effects.told(version, visitor.w),
+            effects: dry_run.effects.in_words(version, visitor.w),
             may_force: !dry_run.effects.unknown.is_empty(),
             ..form
         },
@@ -163,9 +163,9 @@ fn path(version: &Version, action: &str) -> String {
 }
 
 /// The effects of an action other than activation.
-fn effects(visitor: &Visitor, read: &Read, action: &str) -> Vec<String> {
+fn effects(visitor: &Visitor, loaded: &LoadedVersion, action: &str) -> Vec<String> {
     let w = visitor.w;
-    let version = &read.version;
+    let version = &loaded.version;
     let number = version.version.to_string();
     if !applies(action, version) {
         return vec![w.t("what-nothing").into_owned()];
@@ -187,18 +187,22 @@ fn effects(visitor: &Visitor, read: &Read, action: &str) -> Vec<String> {
 }
 
 /// The form of the action with this name. None if there is none.
-pub(super) async fn asked(visitor: &Visitor, read: &Read, action: &str) -> Option<Confirm> {
+pub(super) async fn chosen_form(
+    visitor: &Visitor,
+    loaded: &LoadedVersion,
+    action: &str,
+) -> Option<Confirm> {
     let action = ACTIONS.into_iter().find(|one| *one == action)?;
-    let page = read.version.address();
+    let page = loaded.version.address();
     let form = Confirm {
         hidden: vec![("do", action.to_owned())],
         reason: (action == "stop").then(String::new),
         ..Confirm::new(name(action, visitor), format!("{page}#act"), page)
     };
     Some(match action {
-        "activate" => activation(visitor, read, form).await,
+        "activate" => activation(visitor, loaded, form).await,
         action => Confirm {
-            effects: effects(visitor, read, action),
+            effects: effects(visitor, loaded, action),
             ..form
         },
     })
@@ -209,17 +213,17 @@ pub(super) async fn act(
     Path((key, version)): Path<(String, u32)>,
     Posted { visitor, fields }: Posted,
 ) -> Answer {
-    let read = read(&visitor, &key, version).await?;
+    let loaded = load(&visitor, &key, version).await?;
     let action = fields.get("do").to_owned();
-    let Some(confirm) = asked(&visitor, &read, &action).await else {
+    let Some(confirm) = chosen_form(&visitor, &loaded, &action).await else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
-    let path = path(&read.version, &action);
+    let path = path(&loaded.version, &action);
     let body = body(&action, &fields);
     match visitor.api.post::<Value>(&path, &body, None).await {
         Ok(_) => {
-            let before = read.overview.active.as_ref().map(|active| active.version);
-            Ok(Redirect::to(&after(&read, &action, before)).into_response())
+            let before = loaded.overview.active.as_ref().map(|active| active.version);
+            Ok(Redirect::to(&after(&loaded, &action, before)).into_response())
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
@@ -227,7 +231,7 @@ pub(super) async fn act(
                 action,
                 ..VersionQuery::default()
             };
-            render(&visitor, read, &query, Some(confirm), trouble.status()).await
+            render(&visitor, loaded, &query, Some(confirm), trouble.status()).await
         }
     }
 }
@@ -243,11 +247,11 @@ fn body(action: &str, fields: &Fields) -> Value {
 /// The link that undoes the action. `before` is the version that was active before it.
 pub(super) fn undo(
     visitor: &Visitor,
-    read: &Read,
+    loaded: &LoadedVersion,
     done: &str,
     before: Option<u32>,
 ) -> Option<Link> {
-    let version = &read.version;
+    let version = &loaded.version;
     let opposite = match done {
         "activate" => {
             let before = before.filter(|number| *number != version.version)?;

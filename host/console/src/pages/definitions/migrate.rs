@@ -96,7 +96,7 @@ fn form_of(visitor: &Visitor, key: &str, from: u32, targets: &[Version], filled:
             format!("{page}/migrate#act"),
             page,
         )
-        .again(filled)
+        .with_key_of(filled)
     }
 }
 
@@ -199,7 +199,7 @@ pub(super) async fn act(
 
 /// The result of a trial. Each instance that would not be migrated has the reason.
 fn effects(w: Words, trial: &Trial) -> Vec<Link> {
-    let said = |text: String| Link::to(String::new(), text);
+    let line = |text: String| Link::to(String::new(), text);
     let total = if trial.more {
         w.n("migrate-total-more", trial.total)
     } else {
@@ -211,7 +211,7 @@ fn effects(w: Words, trial: &Trial) -> Vec<Link> {
         ("refused", w.number(trial.refused)),
         ("failed", w.number(trial.failed)),
     ];
-    let mut effects = vec![said(total), said(w.say("migrate-tried", &counts))];
+    let mut effects = vec![line(total), line(w.say("migrate-tried", &counts))];
     let others = trial.sample.iter().filter(|one| one.result != "done");
     effects.extend(others.map(|one| {
         let id = one.instance_id.to_string();

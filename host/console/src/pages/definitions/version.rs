@@ -47,7 +47,7 @@ struct State {
 }
 
 /// A version with its graph, and the definition that it belongs to.
-pub(super) struct Read {
+pub(super) struct LoadedVersion {
     pub(super) version: Version,
     pub(super) overview: Overview,
     graph: Value,
@@ -116,7 +116,11 @@ fn path(key: &str, version: u32) -> String {
     format!("/v1/definitions/{}/versions/{version}", segment(key))
 }
 
-pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<Read, Halt> {
+pub(super) async fn load(
+    visitor: &Visitor,
+    key: &str,
+    version: u32,
+) -> Result<LoadedVersion, Halt> {
     let path = path(key, version);
     let (detail, overview, me) = tokio::join!(
         visitor.get::<Detail>(&path),
@@ -128,7 +132,7 @@ pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<R
     let mut versions = overview.versions.iter();
     let counted = versions.find(|one| one.version == version);
     let running = counted.and_then(|one| one.running);
-    Ok(Read {
+    Ok(LoadedVersion {
         version: Version {
             running,
             ..detail.version
@@ -146,26 +150,26 @@ pub(super) async fn show(
     Query(query): Query<VersionQuery>,
     visitor: Visitor,
 ) -> Answer {
-    let read = read(&visitor, &key, version).await?;
-    let confirm = actions::asked(&visitor, &read, &query.action).await;
-    render(&visitor, read, &query, confirm, StatusCode::OK).await
+    let loaded = load(&visitor, &key, version).await?;
+    let confirm = actions::chosen_form(&visitor, &loaded, &query.action).await;
+    render(&visitor, loaded, &query, confirm, StatusCode::OK).await
 }
 
 /// The page, with a form if an action is chosen.
 pub(super) async fn render(
     visitor: &Visitor,
-    read: Read,
+    loaded: LoadedVersion,
     query: &VersionQuery,
     confirm: Option<Confirm>,
     status: StatusCode,
 ) -> Answer {
     let w = visitor.w;
-    let version = &read.version;
+    let version = &loaded.version;
     let number = |number: u32| w.with("version-number", "number", &number.to_string());
     let names = authors(visitor, std::slice::from_ref(version)).await;
     let title = format!("{} · {}", version.title(), number(version.version));
-    let chosen = chosen(&read, query);
-    let others = read.overview.versions.iter();
+    let chosen = chosen(&loaded, query);
+    let others = loaded.overview.versions.iter();
     let others = others.filter(|one| one.version != version.version);
     let published = [
         ("who", names.person(&version.published_by)),
@@ -183,23 +187,23 @@ pub(super) async fn render(
         status: version.status(w),
         about: w.say("version-published", &published),
         note: version.note.clone(),
-        description: read.graph["description"]
+        description: loaded.graph["description"]
             .as_str()
             .unwrap_or_default()
             .to_owned(),
-        facts: facts::of(w, version, &read.graph),
-        actions: actions::buttons(visitor, &read),
-        more: more(visitor, &read),
+        facts: facts::of(w, version, &loaded.graph),
+        actions: actions::buttons(visitor, &loaded),
+        more: more(visitor, &loaded),
         done: match query.done.as_str() {
             "" => None,
             done => w
                 .known(&format!("action-done-{done}"))
                 .map(std::borrow::Cow::into_owned),
         },
-        undo: actions::undo(visitor, &read, &query.done, query.before.parse().ok()),
+        undo: actions::undo(visitor, &loaded, &query.done, query.before.parse().ok()),
         confirm,
-        drawing: drawing(visitor, &read, query).await,
-        states: states(&read.graph),
+        drawing: drawing(visitor, &loaded, query).await,
+        states: states(&loaded.graph),
         here: version.address(),
         others: others
             .map(|one| Other {
@@ -209,18 +213,18 @@ pub(super) async fn render(
             })
             .collect(),
         against: match chosen {
-            Some(other) => Some(compared(visitor, &read, other).await?),
+            Some(other) => Some(compared(visitor, &loaded, other).await?),
             None => None,
         },
-        config: pretty(&read.config),
+        config: pretty(&loaded.config),
         title,
     };
     Ok(page(status, &template))
 }
 
 /// The drawing, whose states lead to their descriptions below it.
-async fn drawing(visitor: &Visitor, read: &Read, query: &VersionQuery) -> Drawing {
-    let version = &read.version;
+async fn drawing(visitor: &Visitor, loaded: &LoadedVersion, query: &VersionQuery) -> Drawing {
+    let version = &loaded.version;
     let path = format!("{}/diagram.svg", path(&version.key, version.version));
     let way = |name: &str| Some(format!("#{}", anchor(name)));
     let page = |size: &str| {
@@ -265,9 +269,9 @@ fn states(graph: &Value) -> Vec<State> {
 }
 
 /// Links to another config of the same component, and to the migration of the instances, for visitors with the permission.
-fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
-    let (w, version) = (visitor.w, &read.version);
-    let may = |permission: &str| read.permissions.iter().any(|one| one == permission);
+fn more(visitor: &Visitor, loaded: &LoadedVersion) -> Vec<Link> {
+    let (w, version) = (visitor.w, &loaded.version);
+    let may = |permission: &str| loaded.permissions.iter().any(|one| one == permission);
     let number = version.version.to_string();
     let mut links = Vec::new();
     if may(upload::PERMISSION) {
@@ -283,25 +287,26 @@ fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
 }
 
 /// The version to compare with. None if there is no other.
-fn chosen(read: &Read, query: &VersionQuery) -> Option<u32> {
-    let own = read.version.version;
+fn chosen(loaded: &LoadedVersion, query: &VersionQuery) -> Option<u32> {
+    let own = loaded.version.version;
     let versions = || {
-        read.overview
+        loaded
+            .overview
             .versions
             .iter()
             .filter(|one| one.version != own)
     };
     let wanted: Option<u32> = query.against.parse().ok();
     let wanted = wanted.filter(|number| *number != own);
-    let active = read.overview.active.as_ref();
+    let active = loaded.overview.active.as_ref();
     let active = active.filter(|one| one.version != own);
     let before = || versions().find(|one| one.version < own);
     wanted.or_else(|| active.or_else(before).map(|one| one.version))
 }
 
-async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared, Halt> {
-    let old: Detail = visitor.get(&path(&read.version.key, other)).await?;
-    let (w, versions) = (visitor.w, [&old.version, &read.version]);
+async fn compared(visitor: &Visitor, loaded: &LoadedVersion, other: u32) -> Result<Compared, Halt> {
+    let old: Detail = visitor.get(&path(&loaded.version.key, other)).await?;
+    let (w, versions) = (visitor.w, [&old.version, &loaded.version]);
     let notes = versions.into_iter().filter_map(|one| {
         let number = one.version.to_string();
         let name = w.with("version-number", "number", &number);
@@ -310,7 +315,7 @@ async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared
     let notes = notes.collect();
     let difference = difference::of(
         (old.graph.get(), old.config.get()),
-        (read.graph_text.get(), read.config.get()),
+        (loaded.graph_text.get(), loaded.config.get()),
     );
     Ok(Compared {
         more: match difference.more {
@@ -321,11 +326,11 @@ async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared
             "difference-from",
             &[
                 ("old", &other.to_string()),
-                ("new", &read.version.version.to_string()),
+                ("new", &loaded.version.version.to_string()),
             ],
         ),
         notes,
-        is_rebuilt: old.version.digest != read.version.digest,
+        is_rebuilt: old.version.digest != loaded.version.digest,
         difference,
     })
 }
@@ -342,8 +347,8 @@ pub(super) async fn diagram(
 }
 
 /// The address of the page of a version after an action.
-pub(super) fn after(read: &Read, done: &str, before: Option<u32>) -> String {
-    let page = address(&read.version.key, read.version.version);
+pub(super) fn after(loaded: &LoadedVersion, done: &str, before: Option<u32>) -> String {
+    let page = address(&loaded.version.key, loaded.version.version);
     let before = before.map(|number| number.to_string()).unwrap_or_default();
     with_query(&page, &[("done", done), ("before", &before)])
 }
@@ -383,8 +388,8 @@ mod tests {
             )
             .route("/v1/me", get(move || async move { Json(me) }));
         let visitor = Visitor::of_routes(api);
-        let read = read(&visitor, "plan", 2).await.ok().expect("a version");
-        let compared = compared(&visitor, &read, 1).await.ok();
+        let loaded = load(&visitor, "plan", 2).await.ok().expect("a version");
+        let compared = compared(&visitor, &loaded, 1).await.ok();
         let groups = compared.expect("both versions").difference.groups;
         let changes = groups.iter().flat_map(|group| &group.changes);
         let fields: Vec<_> = changes.flat_map(|change| &change.fields).collect();

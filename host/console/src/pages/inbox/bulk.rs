@@ -39,13 +39,13 @@ struct Task {
 
 /// A task of which only the instance is read.
 #[derive(Deserialize)]
-struct Alone {
-    instance: AloneInstance,
+struct TaskAnswer {
+    instance: TaskInstance,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AloneInstance {
+struct TaskInstance {
     id: Uuid,
     title: Option<String>,
     entity_type: String,
@@ -142,8 +142,8 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
         // The list of all matching tasks begins at the first one, here and in the next forms.
         query.after.clear();
     }
-    let given = fields.get("action");
-    let action = ACTIONS.into_iter().find(|action| *action == given);
+    let name = fields.get("action");
+    let action = ACTIONS.into_iter().find(|action| *action == name);
     let action = action.unwrap_or(ACTIONS[0]);
     let chosen = chosen(&visitor, &query, &fields).await?;
     let body = body(action, &chosen.tasks, &fields);
@@ -222,7 +222,7 @@ async fn chosen(visitor: &Visitor, query: &InboxQuery, fields: &Fields) -> Resul
         let Some(task) = known.remove(&id) else {
             looked_up += 1;
             tasks.push(if looked_up <= LOOKED_UP_MAX {
-                alone(visitor, id).await
+                unlisted_task(visitor, id).await
             } else {
                 BulkTask::unknown(id)
             });
@@ -252,9 +252,10 @@ async fn chosen(visitor: &Visitor, query: &InboxQuery, fields: &Fields) -> Resul
 }
 
 /// A task that is no longer in the list, because somebody else has claimed or decided it.
-async fn alone(visitor: &Visitor, id: Uuid) -> BulkTask {
-    let found = visitor.api.get::<Alone>(&format!("/v1/tasks/{id}")).await;
-    let Ok(Alone { instance }) = found else {
+async fn unlisted_task(visitor: &Visitor, id: Uuid) -> BulkTask {
+    let path = format!("/v1/tasks/{id}");
+    let answer = visitor.api.get::<TaskAnswer>(&path).await;
+    let Ok(TaskAnswer { instance }) = answer else {
         return BulkTask::unknown(id);
     };
     let entity = || format!("{} {}", instance.entity_type, instance.entity_id);
@@ -317,13 +318,13 @@ impl Page {
     async fn preview(&mut self, visitor: &Visitor, body: &Value) -> Result<(), Trouble> {
         let path = "/v1/tasks/bulk?dryRun=true";
         let results = visitor.api.post::<Results>(path, body, None).await?;
-        self.tell(&results, false, visitor);
+        self.show_results(&results, false, visitor);
         let groups = self.groups.iter().map(|group| {
             let tasks: Vec<_> = group.tasks.iter().map(|task| task.id).collect();
             json!([group.reason, tasks])
         });
         let effects: Value = groups.collect();
-        self.seen = form::seen(body, &effects);
+        self.seen = form::preview_digests(body, &effects);
         Ok(())
     }
 
@@ -346,12 +347,12 @@ impl Page {
                 self.key = clock::new_id().to_string();
             }
         }
-        self.tell(&done?, true, visitor);
+        self.show_results(&done?, true, visitor);
         Ok(())
     }
 
     /// Shows the effects or results: first the tasks without a refusal, then each reason with its tasks.
-    fn tell(&mut self, results: &Results, is_done: bool, visitor: &Visitor) {
+    fn show_results(&mut self, results: &Results, is_done: bool, visitor: &Visitor) {
         let w = visitor.w;
         let mut groups: Vec<Group> = Vec::new();
         for one in &results.results {
@@ -377,15 +378,15 @@ impl Page {
         }
         groups.sort_by_key(|group| !group.reason.is_empty());
         self.groups = groups;
-        let said = if is_done { "bulk-done" } else { "bulk-will" };
-        let mut summary = w.n(said, results.done);
+        let text = if is_done { "bulk-done" } else { "bulk-will" };
+        let mut summary = w.n(text, results.done);
         if results.refused > 0 {
-            let said = if is_done {
+            let text = if is_done {
                 "bulk-was-refused"
             } else {
                 "bulk-refused"
             };
-            summary = format!("{summary} {}", w.n(said, results.refused));
+            summary = format!("{summary} {}", w.n(text, results.refused));
         }
         self.summary = summary;
         self.is_done = is_done;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_core::json::Node;
 
-use super::{InstancePageQuery, Read, banner, draft, queue};
+use super::{InstancePageQuery, LoadedInstance, banner, draft, queue};
 use crate::api::{Trouble, segment};
 use crate::data::{Action, Done, Outcome, TaskDetail};
 use crate::fields;
@@ -144,19 +144,19 @@ fn own_schema(action: &str, is_of_task: bool, w: Words) -> Option<Value> {
 /// The chosen action and its input. None if the instance no longer has the action.
 async fn shape(
     visitor: &Visitor,
-    read: &Read,
+    loaded: &LoadedInstance,
     query: &InstancePageQuery,
 ) -> Result<Option<Shape>, Halt> {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let mut actions = read.actions.actions.iter();
-    let found = actions.find(|one| {
+    let mut actions = loaded.actions.actions.iter();
+    let chosen = actions.find(|one| {
         let task = one.task_id.map(|task| task.to_string());
         one.action == query.action
             && text(&task) == query.task
             && text(&one.outcome) == query.outcome
             && text(&one.trigger) == query.trigger
     });
-    let Some(action) = found.cloned() else {
+    let Some(action) = chosen.cloned() else {
         return Ok(None);
     };
     let name = banner::name(&action, visitor);
@@ -234,11 +234,11 @@ fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
 async fn form(
     visitor: &Visitor,
     shape: &Shape,
-    read: &Read,
+    loaded: &LoadedInstance,
     query: &InstancePageQuery,
     filled: &Fields,
 ) -> Form {
-    let id = read.instance.id;
+    let id = loaded.instance.id;
     let schema = shape.schema.as_ref();
     let names_people = schema.is_some_and(|schema| schema["properties"]["to"].is_object());
     let mut mentions = Vec::new();
@@ -263,7 +263,7 @@ async fn form(
         mentions: mentions.into_iter().map(|id| (id, String::new())).collect(),
         draft: shape.draft().map(|task| Draft {
             address: format!("/console/tasks/{task}/draft"),
-            form: banner::address(&shape.action, read),
+            form: banner::address(&shape.action, loaded),
         }),
         fields: schema.map_or_else(Vec::new, |schema| {
             fields::of(schema, filled, &shape.pointer())
@@ -273,7 +273,7 @@ async fn form(
         } else {
             Vec::new()
         },
-        ..empty(shape.name.clone(), id, &query.queue).again(filled)
+        ..empty(shape.name.clone(), id, &query.queue).with_key_of(filled)
     }
 }
 
@@ -286,28 +286,33 @@ fn empty(name: String, id: Uuid, queue: &str) -> Form {
 async fn preview(
     visitor: &Visitor,
     shape: &Shape,
-    read: &Read,
+    loaded: &LoadedInstance,
     body: &Node,
     form: &mut Form,
 ) -> Result<(), Trouble> {
-    let path = format!("{}?dryRun=true", shape.path(read.instance.id));
+    let path = format!("{}?dryRun=true", shape.path(loaded.instance.id));
     let done: Done = visitor.api.post(&path, body, None).await?;
-    let known: Vec<_> = read.instance.states.iter().map(|state| state.id).collect();
-    let preview = Preview::of(&done, &known, read.instance.names(), visitor).await;
+    let known: Vec<_> = loaded
+        .instance
+        .states
+        .iter()
+        .map(|state| state.id)
+        .collect();
+    let preview = Preview::of(&done, &known, loaded.instance.names(), visitor).await;
     form.foresee(&done, preview, body);
     Ok(())
 }
 
 /// The form of the action that the address names. If it has no fields to fill in, it shows the effects at once.
-pub(in crate::pages) async fn asked(
+pub(in crate::pages) async fn chosen_form(
     visitor: &Visitor,
-    read: &Read,
+    loaded: &LoadedInstance,
     query: &InstancePageQuery,
 ) -> Result<Option<Form>, Halt> {
     if query.action.is_empty() {
         return Ok(None);
     }
-    let Some(shape) = shape(visitor, read, query).await? else {
+    let Some(shape) = shape(visitor, loaded, query).await? else {
         return Ok(None);
     };
     let filled = match shape.draft() {
@@ -317,12 +322,13 @@ pub(in crate::pages) async fn asked(
         }
         None => Fields::default(),
     };
-    let mut form = form(visitor, &shape, read, query, &filled).await;
+    let mut form = form(visitor, &shape, loaded, query, &filled).await;
     let body = shape.body(&filled, visitor.w);
     if shape.is_ready()
-        && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
+        && let Err(trouble) = preview(visitor, &shape, loaded, &body, &mut form).await
     {
-        form.refuse(&trouble, read.instance.names(), visitor).await;
+        form.refuse(&trouble, loaded.instance.names(), visitor)
+            .await;
     }
     Ok(Some(form))
 }
@@ -333,14 +339,14 @@ pub(in crate::pages) enum Acted {
     Done(Action),
     /// It is shown again, with the effects or the reason of the refusal.
     Shown {
-        read: Box<Read>,
+        loaded: Box<LoadedInstance>,
         form: Box<Form>,
         status: StatusCode,
     },
 }
 
 /// The action that a form names.
-pub(in crate::pages) fn named(fields: &Fields) -> InstancePageQuery {
+pub(in crate::pages) fn query_of(fields: &Fields) -> InstancePageQuery {
     let text = |name: &str| fields.get(name).to_owned();
     InstancePageQuery {
         action: text("action"),
@@ -354,46 +360,48 @@ pub(in crate::pages) fn named(fields: &Fields) -> InstancePageQuery {
 
 /// A form of the page that was sent.
 pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
-    let query = named(&fields);
-    let read = super::read(&visitor, id, &query.queue).await?;
+    let query = query_of(&fields);
+    let loaded = super::load(&visitor, id, &query.queue).await?;
     let decides = query.action == "decide" && !query.queue.is_empty();
     let next = if decides && form::is_to_be_done(&fields) {
         queue::following(&visitor, &query.queue, id).await
     } else {
         None
     };
-    match run(&visitor, read, &query, &fields).await? {
+    match run(&visitor, loaded, &query, &fields).await? {
         Acted::Done(action) => {
             let to = match next {
-                _ if !decides => done(&action, id, &query.queue),
+                _ if !decides => address_after(&action, id, &query.queue),
                 Some(next) => queue::address(next, &query.queue, &[("done", "queue")]),
                 None => queue::inbox(&query.queue, &[("done", "queue")]),
             };
             Ok(Redirect::to(&to).into_response())
         }
-        Acted::Shown { read, form, status } => {
-            super::render(&visitor, *read, &query, Some(*form), status).await
-        }
+        Acted::Shown {
+            loaded,
+            form,
+            status,
+        } => super::render(&visitor, *loaded, &query, Some(*form), status).await,
     }
 }
 
 /// Shows the effects, or runs the action if they were shown.
 pub(in crate::pages) async fn run(
     visitor: &Visitor,
-    read: Read,
+    loaded: LoadedInstance,
     query: &InstancePageQuery,
     fields: &Fields,
 ) -> Result<Acted, Halt> {
-    let id = read.instance.id;
-    let Some(shape) = shape(visitor, &read, query).await? else {
-        return Ok(gone(visitor, read, query, fields).await);
+    let id = loaded.instance.id;
+    let Some(shape) = shape(visitor, &loaded, query).await? else {
+        return Ok(resolve_missing_action(visitor, loaded, query, fields).await);
     };
     let body = shape.body(fields, visitor.w);
-    let mut form = form(visitor, &shape, &read, query, fields).await;
+    let mut form = form(visitor, &shape, &loaded, query, fields).await;
     let mut is_confirmed = form::is_confirmed(fields, &body);
     let mut answer = Ok(());
     if !is_confirmed {
-        answer = preview(visitor, &shape, &read, &body, &mut form).await;
+        answer = preview(visitor, &shape, &loaded, &body, &mut form).await;
         is_confirmed = answer.is_ok() && form::has_same_effects(fields, &form.seen);
     }
     if is_confirmed {
@@ -403,18 +411,19 @@ pub(in crate::pages) async fn run(
     } else {
         keep_draft(visitor, &shape, fields).await;
     }
-    let (read, status) = match answer {
+    let (loaded, status) = match answer {
         Ok(()) if is_confirmed => return Ok(Acted::Done(shape.action)),
-        Ok(()) => (read, StatusCode::OK),
+        Ok(()) => (loaded, StatusCode::OK),
         Err(trouble) => {
             // The present state, and who acted first.
-            let read = super::read(visitor, id, &query.queue).await?;
-            form.refuse(&trouble, read.instance.names(), visitor).await;
-            (read, trouble.status())
+            let loaded = super::load(visitor, id, &query.queue).await?;
+            form.refuse(&trouble, loaded.instance.names(), visitor)
+                .await;
+            (loaded, trouble.status())
         }
     };
     Ok(Acted::Shown {
-        read: Box::new(read),
+        loaded: Box::new(loaded),
         form: Box::new(form),
         status,
     })
@@ -426,14 +435,14 @@ async fn keep_draft(visitor: &Visitor, shape: &Shape, fields: &Fields) {
     let Some(task) = shape.draft().filter(|_| !visitor.is_embedded) else {
         return;
     };
-    let kept = draft::keep(visitor, task, fields.get("comment")).await;
-    if let Err(trouble) = kept {
+    let result = draft::keep(visitor, task, fields.get("comment")).await;
+    if let Err(trouble) = result {
         tracing::debug!(trouble.detail, "a draft was not kept");
     }
 }
 
-/// The page after an action.
-fn done(action: &Action, id: Uuid, queue: &str) -> String {
+/// The address of the page after an action.
+fn address_after(action: &Action, id: Uuid, queue: &str) -> String {
     let kind = if action.task_id.is_some() {
         "task"
     } else {
@@ -445,8 +454,13 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
 
 /// The instance no longer has the action. If this form was confirmed and its action was done, that is the result. Otherwise a dry run
 /// gives the reason.
-async fn gone(visitor: &Visitor, read: Read, query: &InstancePageQuery, fields: &Fields) -> Acted {
-    let (id, w) = (read.instance.id, visitor.w);
+async fn resolve_missing_action(
+    visitor: &Visitor,
+    loaded: LoadedInstance,
+    query: &InstancePageQuery,
+    fields: &Fields,
+) -> Acted {
+    let (id, w) = (loaded.instance.id, visitor.w);
     let shape = of_form(query, w);
     let (path, body) = (shape.path(id), shape.body(fields, w));
     let is_to_be_done = form::is_to_be_done(fields);
@@ -468,7 +482,7 @@ async fn gone(visitor: &Visitor, read: Read, query: &InstancePageQuery, fields: 
             first: None,
             when: None,
         },
-        Err(trouble) => Refusal::of(&trouble, read.instance.names(), visitor).await,
+        Err(trouble) => Refusal::of(&trouble, loaded.instance.names(), visitor).await,
     };
     let form = Form {
         refusal: Some(refusal),
@@ -476,7 +490,7 @@ async fn gone(visitor: &Visitor, read: Read, query: &InstancePageQuery, fields: 
         ..empty(shape.name, id, &query.queue)
     };
     Acted::Shown {
-        read: Box::new(read),
+        loaded: Box::new(loaded),
         form: Box::new(form),
         status: StatusCode::CONFLICT,
     }

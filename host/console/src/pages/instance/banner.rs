@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::{Read, queue};
+use super::{LoadedInstance, queue};
 use crate::data::{Action, Instance, Refusal, State, Task};
 use crate::moment::Moment;
 use crate::names::{Badge, Names};
@@ -64,11 +64,11 @@ pub(in crate::pages) struct Button {
 }
 
 impl Button {
-    fn of(action: &Action, read: &Read, visitor: &Visitor) -> Button {
+    fn of(action: &Action, loaded: &LoadedInstance, visitor: &Visitor) -> Button {
         let refusal = action.refusal.as_ref();
         Button {
             name: name(action, visitor),
-            address: address(action, read),
+            address: address(action, loaded),
             is_said_after: false,
             refusal: match (action.allowed, refusal) {
                 (true, _) => String::new(),
@@ -81,8 +81,8 @@ impl Button {
 
 /// Why an action is refused. A rule of the host is in the reader's language, a refusal of the flow in the words of its authors.
 fn reason(refusal: &Refusal, visitor: &Visitor) -> String {
-    let own = visitor.w.known(&format!("refusal-{}", refusal.code));
-    own.map_or_else(|| refusal.message.clone(), Cow::into_owned)
+    let known = visitor.w.known(&format!("refusal-{}", refusal.code));
+    known.map_or_else(|| refusal.message.clone(), Cow::into_owned)
 }
 
 /// The buttons of a row. If adjacent buttons have the same reason, only the last one shows it.
@@ -94,7 +94,7 @@ fn row(mut buttons: Vec<Button>) -> Vec<Button> {
 }
 
 /// The address of the page with the form of an action.
-pub(in crate::pages) fn address(action: &Action, read: &Read) -> String {
+pub(in crate::pages) fn address(action: &Action, loaded: &LoadedInstance) -> String {
     let task = action.task_id.map(|task| task.to_string());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let parameters = [
@@ -103,7 +103,7 @@ pub(in crate::pages) fn address(action: &Action, read: &Read) -> String {
         ("outcome", &text(&action.outcome)),
         ("trigger", &text(&action.trigger)),
     ];
-    let page = queue::address(read.instance.id, &read.queue, &parameters);
+    let page = queue::address(loaded.instance.id, &loaded.queue, &parameters);
     format!("{page}#act")
 }
 
@@ -113,9 +113,9 @@ pub(in crate::pages) fn name(action: &Action, visitor: &Visitor) -> String {
     if let Some(title) = declared {
         return title;
     }
-    let own = action.outcome.as_ref().or(action.trigger.as_ref());
-    if let Some(own) = own {
-        return own.clone();
+    let event = action.outcome.as_ref().or(action.trigger.as_ref());
+    if let Some(event) = event {
+        return event.clone();
     }
     let kind = if action.task_id.is_some() {
         "task"
@@ -126,17 +126,28 @@ pub(in crate::pages) fn name(action: &Action, visitor: &Visitor) -> String {
     known.map_or_else(|| action.action.clone(), std::borrow::Cow::into_owned)
 }
 
-fn line(state: &State, task: &Task, read: &Read, names: &Names, visitor: &Visitor) -> TaskLine {
-    let own = read.actions.actions.iter();
-    let own = own.filter(|action| action.task_id == Some(task.id));
-    let (outcomes, others): (Vec<_>, Vec<_>) = own.partition(|one| one.action == "decide");
-    let other = task.ownership.as_ref();
-    let other = other.and_then(|ownership| ownership.on_behalf_of.as_deref());
-    let button = |action: &&Action| Button::of(action, read, visitor);
+fn line(
+    state: &State,
+    task: &Task,
+    loaded: &LoadedInstance,
+    names: &Names,
+    visitor: &Visitor,
+) -> TaskLine {
+    let actions = loaded.actions.actions.iter();
+    let actions = actions.filter(|action| action.task_id == Some(task.id));
+    let (outcomes, others): (Vec<_>, Vec<_>) = actions.partition(|one| one.action == "decide");
+    let ownership = task.ownership.as_ref();
+    let delegator = ownership.and_then(|ownership| ownership.on_behalf_of.as_deref());
+    let button = |action: &&Action| Button::of(action, loaded, visitor);
     TaskLine {
         state: state.title.clone(),
         label: task.label.clone(),
-        holder: names.holder(task.owner.as_deref(), other, &task.candidates, visitor.w),
+        holder: names.holder(
+            task.owner.as_deref(),
+            delegator,
+            &task.candidates,
+            visitor.w,
+        ),
         has_owner: task.owner.is_some(),
         is_mine: task.owner.as_deref() == Some(visitor.id()),
         is_suspended: task.suspended.is_some(),
@@ -177,8 +188,8 @@ fn badges(instance: &Instance, visitor: &Visitor) -> Vec<(String, &'static str)>
 }
 
 impl Banner {
-    pub(in crate::pages) fn of(read: &Read, visitor: &Visitor) -> Banner {
-        let (instance, w) = (&read.instance, visitor.w);
+    pub(in crate::pages) fn of(loaded: &LoadedInstance, visitor: &Visitor) -> Banner {
+        let (instance, w) = (&loaded.instance, visitor.w);
         let names = instance.names();
         let entity = format!("{} {}", instance.entity_type, instance.entity_id);
         let open = instance.states.iter().flat_map(|state| {
@@ -186,11 +197,11 @@ impl Banner {
             tasks.map(move |task| (state, task))
         });
         let mut tasks: Vec<_> = open
-            .map(|(state, task)| line(state, task, read, &names, visitor))
+            .map(|(state, task)| line(state, task, loaded, &names, visitor))
             .collect();
         tasks.sort_by_key(|task| !task.is_for_the_visitor());
-        let whole = read.actions.actions.iter();
-        let whole = whole.filter(|one| one.task_id.is_none() && one.allowed);
+        let actions = loaded.actions.actions.iter();
+        let whole = actions.filter(|one| one.task_id.is_none() && one.allowed);
         let reason = instance.suspended.as_ref().or(instance.cancelled.as_ref());
         Banner {
             id: instance.id,
@@ -214,19 +225,19 @@ impl Banner {
                 Some(w.say("stopped-by", &[("who", by.as_str()), ("reason", why)]))
             }),
             tasks,
-            whole: whole.map(|one| Button::of(one, read, visitor)).collect(),
-            refused: refused(read, visitor),
+            whole: whole.map(|one| Button::of(one, loaded, visitor)).collect(),
+            refused: refused(loaded, visitor),
         }
     }
 }
 
 /// The refused actions except decisions, which the tasks show: name and reason, without duplicates.
-fn refused(read: &Read, visitor: &Visitor) -> Vec<(String, String)> {
-    let actions = read.actions.actions.iter();
+fn refused(loaded: &LoadedInstance, visitor: &Visitor) -> Vec<(String, String)> {
+    let actions = loaded.actions.actions.iter();
     let refused = actions.filter(|one| !one.allowed && one.action != "decide");
     let mut all: Vec<(String, String)> = Vec::new();
     for action in refused {
-        let button = Button::of(action, read, visitor);
+        let button = Button::of(action, loaded, visitor);
         let pair = (button.name, button.refusal);
         if !all.contains(&pair) {
             all.push(pair);

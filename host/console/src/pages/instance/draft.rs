@@ -21,7 +21,7 @@ struct Draft {
 /// The result of keeping a draft.
 #[derive(Template)]
 #[template(path = "draft.html")]
-struct Said {
+struct SaveResult {
     text: String,
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn save(
             Ok(()) => visitor.w.t("draft-saved").into_owned(),
             Err(trouble) => visitor.w.with("draft-refused", "reason", &trouble.detail),
         };
-        return Ok(page(StatusCode::OK, &Said { text }));
+        return Ok(page(StatusCode::OK, &SaveResult { text }));
     }
     match kept {
         Ok(()) => Ok(Redirect::to(next_page(fields.get("form"))).into_response()),

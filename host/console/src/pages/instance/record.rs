@@ -1,4 +1,4 @@
-//! The record of an instance: its events and its audit entries.
+//! The record of an instance: its events, its audit entries, and the result of their verification.
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -40,51 +40,50 @@ struct Child {
 /// An instance about the same entity.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Same {
+struct EntityInstance {
     id: Uuid,
     title: Option<String>,
     successor_ids: Vec<Uuid>,
 }
 
 /// The instances about the same entity, the oldest first, and whether there are more.
-async fn of_entity(visitor: &Visitor, instance: &Instance) -> (Vec<Same>, bool) {
+async fn of_entity(visitor: &Visitor, instance: &Instance) -> (Vec<EntityInstance>, bool) {
     let (kind, id) = (segment(&instance.entity_type), segment(&instance.entity_id));
     let path = format!("/v1/entities/{kind}/{id}/history");
     let (mut all, mut after) = (Vec::new(), Some(String::new()));
     for _ in 0..PAGES_MAX {
         let Some(from) = after.take() else { break };
         let path = with_query(&path, &[("limit", LINES), ("after", &from)]);
-        let Ok(found) = visitor.api.get::<List<Same>>(&path).await else {
-            break;
-        };
-        all.extend(found.data);
-        after = found.page.next;
+        let list = visitor.api.get::<List<EntityInstance>>(&path).await;
+        let Ok(list) = list else { break };
+        all.extend(list.data);
+        after = list.page.next;
     }
     (all, after.is_some())
 }
 
 pub(super) async fn related(visitor: &Visitor, instance: &Instance) -> Related {
     let w = visitor.w;
-    let one = |how: &str, id: Uuid| Relative {
+    let untitled = |how: &str, id: Uuid| Relative {
         how: w.t(how).into_owned(),
         id,
         title: id.to_string(),
     };
-    let (same, is_more) = of_entity(visitor, instance).await;
+    let (of_entity, is_more) = of_entity(visitor, instance).await;
     let titled = |how: &str, id: Uuid| {
-        let found = same.iter().find(|one| one.id == id);
-        let title = found.and_then(|one| one.title.clone());
+        let listed = of_entity.iter().find(|one| one.id == id);
+        let title = listed.and_then(|one| one.title.clone());
         Relative {
             title: title.unwrap_or_else(|| id.to_string()),
-            ..one(how, id)
+            ..untitled(how, id)
         }
     };
-    let before = instance.predecessor_id;
-    let before = before.map(|id| titled("related-before", id));
-    let own = same.iter().filter(|one| one.id == instance.id);
-    let after = own.flat_map(|one| &one.successor_ids);
-    let after = after.map(|id| titled("related-after", *id));
-    let parent = instance.parent_id.map(|id| one("related-parent", id));
+    let predecessor = instance.predecessor_id;
+    let predecessor = predecessor.map(|id| titled("related-before", id));
+    let listed = of_entity.iter().filter(|one| one.id == instance.id);
+    let successors = listed.flat_map(|one| &one.successor_ids);
+    let successors = successors.map(|id| titled("related-after", *id));
+    let parent = instance.parent_id.map(|id| untitled("related-parent", id));
     let id = instance.id.to_string();
     let path = with_query("/v1/instances", &[("parentId", &id), ("limit", LINES)]);
     let (children, next) = match visitor.api.get::<List<Child>>(&path).await {
@@ -98,9 +97,9 @@ pub(super) async fn related(visitor: &Visitor, instance: &Instance) -> Related {
             .title
             .unwrap_or_else(|| format!("{} {}", child.entity_type, child.entity_id)),
     });
-    let before = before.into_iter().chain(after);
+    let restarts = predecessor.into_iter().chain(successors);
     Related {
-        instances: before.chain(parent).chain(children).collect(),
+        instances: restarts.chain(parent).chain(children).collect(),
         is_more: is_more || next.is_some(),
     }
 }

@@ -11,7 +11,7 @@ pub(in crate::pages) struct Timeline {
     pub(in crate::pages) ended: Option<(String, Moment)>,
     pub(in crate::pages) ahead: Vec<Later>,
     /// Comments on the instance, oldest first.
-    pub(in crate::pages) comments: Vec<Made>,
+    pub(in crate::pages) comments: Vec<TimelineEntry>,
 }
 
 pub(in crate::pages) struct TimelineStep {
@@ -33,14 +33,14 @@ pub(in crate::pages) struct TimelineStep {
     pub(in crate::pages) nobody: bool,
     /// How it ended: the sentence and the moment.
     pub(in crate::pages) left: Option<(String, Moment)>,
-    pub(in crate::pages) decisions: Vec<Made>,
+    pub(in crate::pages) decisions: Vec<TimelineEntry>,
     /// How many equal decisions it needs, if more than one.
     pub(in crate::pages) needed: String,
     pub(in crate::pages) notes: Vec<String>,
 }
 
 /// A decision or a comment as the timeline shows it.
-pub(in crate::pages) struct Made {
+pub(in crate::pages) struct TimelineEntry {
     pub(in crate::pages) sentence: String,
     pub(in crate::pages) at: Moment,
     pub(in crate::pages) comment: String,
@@ -54,13 +54,13 @@ pub(in crate::pages) struct Later {
 }
 
 /// Who commented, and whom they mention.
-fn commented(said: &Comment, names: &Names, w: Words) -> String {
-    let who = said.actor.as_deref();
+fn commented(comment: &Comment, names: &Names, w: Words) -> String {
+    let who = comment.actor.as_deref();
     let who = who.map_or_else(String::new, |actor| names.person(actor));
-    if said.mentions.is_empty() {
+    if comment.mentions.is_empty() {
         return who;
     }
-    let others = said.mentions.iter().map(|id| names.person(id));
+    let others = comment.mentions.iter().map(|id| names.person(id));
     let others = others.collect::<Vec<_>>().join(", ");
     w.say("commented-on", &[("who", &who), ("others", &others)])
 }
@@ -74,15 +74,16 @@ impl Timeline {
     ) -> Timeline {
         let (w, mut names) = (visitor.w, instance.names());
         let comments = history.comments.iter();
-        let said = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
+        let commenters = comments.flat_map(|one| one.actor.iter().chain(&one.mentions));
         let owners = history.data.iter().flat_map(|state| &state.owners);
         let (mut people, groups) = divided(history.data.iter().flat_map(State::offered_to));
-        people.extend(said.chain(owners).map(String::as_str));
+        people.extend(commenters.chain(owners).map(String::as_str));
         names.look_up(visitor, &people, &groups).await;
-        let said = history.comments.into_iter().map(|said| Made {
-            sentence: commented(&said, &names, w),
-            at: Moment::of(said.created_at, w),
-            comment: said.comment.unwrap_or_default(),
+        let comments = history.comments.into_iter();
+        let comments = comments.map(|comment| TimelineEntry {
+            sentence: commented(&comment, &names, w),
+            at: Moment::of(comment.created_at, w),
+            comment: comment.comment.unwrap_or_default(),
         });
         let steps = history.data.into_iter();
         let ended = instance.ended_at.map(|at| {
@@ -104,13 +105,13 @@ impl Timeline {
                 .collect(),
             ended,
             ahead: ahead.collect(),
-            comments: said.collect(),
+            comments: comments.collect(),
         }
     }
 }
 
 /// The decisions on the tasks of a state.
-fn decisions(state: &State, names: &Names, w: Words) -> Vec<Made> {
+fn decisions(state: &State, names: &Names, w: Words) -> Vec<TimelineEntry> {
     let decisions = state.tasks.iter().filter_map(|task| {
         let decision = task.decision.as_ref()?;
         let actor = names.person(&decision.actor);
@@ -127,7 +128,7 @@ fn decisions(state: &State, names: &Names, w: Words) -> Vec<Made> {
             }
             None => w.say("decided", &[("who", actor.as_str()), ("outcome", outcome)]),
         };
-        Some(Made {
+        Some(TimelineEntry {
             sentence,
             at: Moment::of(decision.decided_at, w),
             comment: decision.comment.clone().unwrap_or_default(),
@@ -146,8 +147,8 @@ impl TimelineStep {
         offered.sort();
         let offered = offered.join(", ");
         let has_decided = |id: &String| {
-            let mut made = state.tasks.iter().filter_map(|task| task.decision.as_ref());
-            made.any(|decision| decision.actor == *id)
+            let mut decisions = state.tasks.iter().filter_map(|task| task.decision.as_ref());
+            decisions.any(|decision| decision.actor == *id)
         };
         let handlers = state.owners.iter().filter(|id| !has_decided(id));
         let handlers: Vec<_> = handlers.map(|id| names.person(id)).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Read, act, banner};
+use super::{LoadedInstance, act, banner};
 use crate::data::{Action, Done, History, State};
 use crate::list::Link;
 use crate::session::Visitor;
@@ -12,19 +12,19 @@ const TRIED_MAX: usize = 5;
 
 /// The ways back for the visitor, who has just decided. A dry run tries each, so the flow itself judges it. An action that needs an
 /// input cannot be tried, and is among the other actions.
-pub(super) async fn of(visitor: &Visitor, read: &Read, history: &History) -> Vec<Link> {
+pub(super) async fn of(visitor: &Visitor, loaded: &LoadedInstance, history: &History) -> Vec<Link> {
     let Some(left) = left_by(visitor.id(), &history.data) else {
         return Vec::new();
     };
     let mut ways = Vec::new();
-    let actions = read.actions.actions.iter();
+    let actions = loaded.actions.actions.iter();
     for action in actions.filter(|one| may_lead_back(one)).take(TRIED_MAX) {
-        let path = format!("{}?dryRun=true", act::path(action, read.instance.id));
+        let path = format!("{}?dryRun=true", act::path(action, loaded.instance.id));
         let done = visitor.api.post::<Done>(&path, &body(action), None).await;
         if done.is_ok_and(|done| leads_to(left, &done.instance.states)) {
             let name = banner::name(action, visitor);
             let name = visitor.w.with("undo", "action", &name);
-            ways.push(Link::to(banner::address(action, read), name));
+            ways.push(Link::to(banner::address(action, loaded), name));
         }
     }
     ways
@@ -44,10 +44,10 @@ fn body(action: &Action) -> Value {
 
 /// The name of the state that was left last, if this person left it.
 fn left_by<'a>(person: &str, states: &'a [State]) -> Option<&'a str> {
-    let left = states
+    let past = states
         .iter()
         .filter_map(|state| Some((state, state.left.as_ref()?)));
-    let (state, left) = left.max_by_key(|(_, left)| left.at)?;
+    let (state, left) = past.max_by_key(|(_, left)| left.at)?;
     (left.actor.as_deref() == Some(person)).then_some(state.name.as_str())
 }
 

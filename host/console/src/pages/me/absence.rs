@@ -53,7 +53,7 @@ impl Days {
 }
 
 /// The form for these days. None if no day was chosen.
-pub(super) async fn asked(visitor: &Visitor, days: Option<Days>) -> Option<Form> {
+pub(super) async fn chosen_form(visitor: &Visitor, days: Option<Days>) -> Option<Form> {
     let days = days?;
     Some(form(visitor, &days.filled()).await)
 }
@@ -79,7 +79,7 @@ async fn form(visitor: &Visitor, filled: &Fields) -> Form {
             format!("{ADDRESS}#act"),
             "/console/me#absences".to_owned(),
         )
-        .again(filled)
+        .with_key_of(filled)
     }
 }
 

@@ -1,9 +1,8 @@
 //! A month of absences: the days on which the visitor is absent, the people whom they substitute, and the days that they choose
 //! for another absence.
 
-use jiff::Timestamp;
-use jiff::ToSpan as _;
 use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan as _};
 
 use super::absence::{self, Days};
 use super::{Absence, Me};

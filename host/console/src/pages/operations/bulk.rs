@@ -80,7 +80,7 @@ impl Operation {
     }
 }
 
-pub(super) async fn all(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
+pub(super) async fn list(Query(query): Query<ListQuery>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let parameters = [("limit", PAGE_ROWS), ("after", query.after.as_str())];
     let found: Paged<Operation> = visitor
@@ -132,7 +132,7 @@ struct BulkOperationPage {
     next: Option<String>,
 }
 
-pub(super) async fn one(
+pub(super) async fn show(
     Path(id): Path<Uuid>,
     Query(query): Query<ListQuery>,
     visitor: Visitor,

@@ -110,7 +110,7 @@ struct First {
     content: Option<String>,
 }
 
-pub(super) async fn one(
+pub(super) async fn show(
     Path(id): Path<Uuid>,
     Query(query): Query<DeadLetterPageQuery>,
     visitor: Visitor,
@@ -250,7 +250,7 @@ async fn render(
         trail,
         instance: id,
         sent: sent(visitor, id, query).await,
-        done: query.told(w),
+        done: query.in_words(w),
         confirm,
         first,
         table: Table::new(w, &w.t("dead-letter-waiting"), &columns, rows),
@@ -288,7 +288,7 @@ impl First {
 
 impl DeadLetterPageQuery {
     /// The result, in words.
-    fn told(&self, w: Words) -> Vec<String> {
+    fn in_words(&self, w: Words) -> Vec<String> {
         let done = w.known(&format!("dead-letter-done-{}", self.done));
         let more = done.is_some() && self.more;
         let more = more.then(|| w.t("dead-letter-more"));

@@ -133,7 +133,7 @@ async fn find(visitor: &Visitor, id: Uuid, ids: &[Uuid]) -> Result<Vec<Delivery>
     Ok(all)
 }
 
-pub(super) async fn one(
+pub(super) async fn show(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
     Query(query): Query<DeliveryPageQuery>,
     visitor: Visitor,

@@ -115,11 +115,11 @@ pub(super) struct Spark {
 impl Figures {
     /// The time of the figures, in words.
     pub(super) fn span(&self, w: Words) -> String {
-        let told = |at| zone::told(at, w.zone(), "%Y-%m-%d %H:%M %Z");
+        let moment = |at| zone::formatted(at, w.zone(), "%Y-%m-%d %H:%M %Z");
         let step = duration(self.step_seconds.unsigned_abs(), w);
         let variables = [
-            ("from", told(self.from)),
-            ("until", told(self.until)),
+            ("from", moment(self.from)),
+            ("until", moment(self.until)),
             ("step", step),
         ];
         w.say("figures-span", &variables)
@@ -128,7 +128,7 @@ impl Figures {
     pub(super) fn cards(&self, visitor: &Visitor) -> Vec<Card> {
         let w = visitor.w;
         // The filter of the audit takes days of the reader's zone.
-        let day = zone::told(self.from, w.zone(), "%Y-%m-%d");
+        let day = zone::formatted(self.from, w.zone(), "%Y-%m-%d");
         let audit = |kind| with_query("/console/audit", &[("type", kind), ("from", &day)]);
         let (decisions, starts) = (audit("DECISION_RECORDED"), audit("FLOW_STARTED"));
         let refusals = with_query(
@@ -207,7 +207,7 @@ impl Figures {
                 *sum = sum.saturating_add(*value);
             }
         }
-        let told = |value: u64| {
+        let text = |value: u64| {
             if name.ends_with("_seconds") {
                 duration(value, w)
             } else {
@@ -217,19 +217,19 @@ impl Figures {
         let peak = values.iter().copied().max().unwrap_or_default();
         let last = values.last().copied().unwrap_or_default();
         let figure = if series.combined == "sum" {
-            told(
+            text(
                 values
                     .iter()
                     .fold(0, |sum, value| sum.saturating_add(*value)),
             )
         } else {
-            told(last)
+            text(last)
         };
-        let variables = [("peak", told(peak)), ("last", told(last))];
+        let variables = [("peak", text(peak)), ("last", text(last))];
         let moment = |place: usize| {
             let after = i64::try_from(place).unwrap_or_default() * self.step_seconds;
             let at = self.from + SignedDuration::from_secs(after);
-            zone::told(at, w.zone(), "%Y-%m-%d %H:%M")
+            zone::formatted(at, w.zone(), "%Y-%m-%d %H:%M")
         };
         let rows = values.iter().enumerate().filter(|(_, value)| **value > 0);
         Some(Spark {
@@ -240,7 +240,7 @@ impl Figures {
             description: w.say("figure-described", &variables),
             points: points(&values),
             rows: rows
-                .map(|(place, value)| (moment(place), told(*value)))
+                .map(|(place, value)| (moment(place), text(*value)))
                 .collect(),
         })
     }

@@ -73,7 +73,7 @@ pub(super) fn panel(visitor: &Visitor, found: Result<Hosts, Trouble>) -> Panel {
     panel
 }
 
-pub(super) async fn all(visitor: Visitor) -> Answer {
+pub(super) async fn list(visitor: Visitor) -> Answer {
     let w = visitor.w;
     let hosts: Hosts = visitor.get("/v1/hosts").await?;
     let row = |host: &Host| {

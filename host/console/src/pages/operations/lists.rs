@@ -329,7 +329,7 @@ mod tests {
             let answers = [
                 jobs(query(), visitor()).await,
                 instances(Path("overdue".to_owned()), query(), visitor()).await,
-                super::super::dead_letters::many::all(Query::default(), visitor()).await,
+                super::super::dead_letters::many::list(Query::default(), visitor()).await,
             ];
             for answer in answers {
                 let answer = answer.unwrap_or_else(Halt::into_response);

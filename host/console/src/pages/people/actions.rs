@@ -132,7 +132,7 @@ impl Action {
                 format!("{page}#act"),
                 page,
             )
-            .again(filled)
+            .with_key_of(filled)
         }
     }
 
@@ -172,7 +172,7 @@ impl Action {
 
     /// The form that the address asks for. If it has no fields to fill in, it shows the effects at once. None if the visitor
     /// lacks the permission.
-    pub(super) async fn asked(
+    pub(super) async fn chosen_form(
         &self,
         visitor: &Visitor,
         subject: &Subject,
@@ -185,7 +185,7 @@ impl Action {
         if form.fields.is_empty() {
             let change = self.change(subject, &filled);
             match self.effects(visitor, subject, &change, &filled).await {
-                Ok(effects) => form.show(effects, &change.seen()),
+                Ok(effects) => form.show(effects, &change.content()),
                 Err(trouble) => {
                     let names = crate::names::Names::default();
                     form.refuse(&trouble, names, visitor).await;
@@ -224,7 +224,7 @@ impl Action {
         filled: &Fields,
     ) -> Result<Vec<Link>, Trouble> {
         let w = visitor.w;
-        let mut effects = vec![said(w.t(&format!("people-effect-{}", self.name)))];
+        let mut effects = vec![line(w.t(&format!("people-effect-{}", self.name)))];
         let list = match subject {
             Subject::People => "people",
             Subject::Groups => "groups",
@@ -233,7 +233,7 @@ impl Action {
         if !list.is_empty() {
             let path = format!("/v1/{list}/{}", segment(filled.get("id").trim()));
             if let Ok(CurrentName { name }) = visitor.api.get(&path).await {
-                effects = vec![said(w.with("people-effect-known", "name", &name))];
+                effects = vec![line(w.with("people-effect-known", "name", &name))];
             }
         }
         if !self.is_tried {
@@ -245,7 +245,7 @@ impl Action {
             return Ok(effects);
         }
         let count = dry_run.orphans.len();
-        effects.push(said(w.n("people-orphans", count)));
+        effects.push(line(w.n("people-orphans", count)));
         effects.extend(dry_run.orphans.into_iter().map(|one| {
             let what = format!("{} · {} · {}", one.definition_key, one.state, one.label);
             let variables = [("what", what.as_str()), ("why", &one.why)];
@@ -253,7 +253,7 @@ impl Action {
             Link::to(address, w.say("people-orphan", &variables))
         }));
         if dry_run.more {
-            effects.push(said(w.t("people-orphans-more")));
+            effects.push(line(w.t("people-orphans-more")));
         }
         Ok(effects)
     }
@@ -273,7 +273,7 @@ impl Action {
     }
 }
 
-fn said(text: impl Into<String>) -> Link {
+fn line(text: impl Into<String>) -> Link {
     Link::to(String::new(), text)
 }
 
@@ -320,13 +320,13 @@ fn differences(w: Words, before: &[String], after: &[String]) -> Vec<Link> {
     let (gained, lost) = (only(after, before), only(before, after));
     let mut effects = Vec::new();
     if !gained.is_empty() {
-        effects.push(said(w.with("people-role-gains", "permissions", &gained)));
+        effects.push(line(w.with("people-role-gains", "permissions", &gained)));
     }
     if !lost.is_empty() {
-        effects.push(said(w.with("people-role-loses", "permissions", &lost)));
+        effects.push(line(w.with("people-role-loses", "permissions", &lost)));
     }
     if effects.is_empty() {
-        effects.push(said(w.t("what-nothing")));
+        effects.push(line(w.t("what-nothing")));
     }
     effects
 }

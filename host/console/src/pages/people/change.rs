@@ -31,8 +31,8 @@ impl Change {
         }
     }
 
-    /// The digest of the content of a preview.
-    pub(super) fn seen(&self) -> Value {
+    /// The content of a preview, for its digest.
+    pub(super) fn content(&self) -> Value {
         json!({ "method": self.method.as_str(), "path": self.path, "body": self.body })
     }
 

@@ -6,8 +6,7 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use super::deadlines::{after, claimed, due, every, graph, kinds, open, pass, second};
-use super::directory::TestDirectory;
-use super::directory::everybody;
+use super::directory::{TestDirectory, everybody};
 use super::script::{Script, decide, fault, json, offers, rejection, start};
 use crate::answer::{Deadline, Due, OverdueAction, Since};
 use crate::command::Command;

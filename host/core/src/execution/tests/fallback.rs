@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::directory::TestDirectory;
-use super::directory::everybody;
+use super::directory::{TestDirectory, everybody};
 use super::script::{Script, decide, enter, offers, start};
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Assignment, Offer, Plan, Principal};

@@ -1,5 +1,5 @@
-//! Random flows of nested forks and loops with branches spawned inside forks, run at random beside a model that knows how they were built: the branches are
-//! always where the model has them, and every join begins once, when its last branch has arrived or ended.
+//! Random flows of nested forks and loops with branches spawned inside forks, run at random beside a model that knows how they were
+//! built: the branches are always where the model has them, and every join begins once, when its last branch has arrived or ended.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -10,6 +10,7 @@ use crate::event::{Event, is_blind};
 use crate::execution::Outcome;
 use crate::graph::{FiredBy, Graph, Join, State, StateKind};
 use crate::ids::TaskId;
+use crate::instance::blind::{hidden_end, hidden_entry};
 use crate::instance::{Instance, StateInstance, Status};
 use crate::json::Json;
 use crate::question::Occurrence;
@@ -478,7 +479,7 @@ fn what_a_blind_decision_begins_or_cancels_hides_it() {
     let begun = step(&mut script, "Review", "ASK");
     let expected = ["DECISION_RECORDED", "STATE_CONTINUED", "STATE_ENTERED"];
     assert_eq!(hiding(&begun), expected);
-    let hidden = script.instance().hidden_entry(place(&script, "Other"));
+    let hidden = hidden_entry(script.instance(), place(&script, "Other"));
     assert_eq!(
         hidden.map(|decision| decision.outcome.as_str()),
         Some("ASK")
@@ -487,11 +488,11 @@ fn what_a_blind_decision_begins_or_cancels_hides_it() {
     let called = call(&mut script);
     assert!(hiding(&called.events).is_empty(), "a signal is told");
     let reminder = place(&script, "Reminder");
-    assert_eq!(script.instance().hidden_entry(reminder), None);
+    assert_eq!(hidden_entry(script.instance(), reminder), None);
 
     let cancelled = step(&mut script, "Review", "ASK");
     let expected = ["DECISION_RECORDED", "STATE_CONTINUED", "STATE_CANCELLED"];
     assert_eq!(hiding(&cancelled), expected);
     let past = &script.instance().past[0];
-    assert!(script.instance().hidden_end(past).is_some());
+    assert!(hidden_end(script.instance(), past).is_some());
 }

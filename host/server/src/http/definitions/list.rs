@@ -18,6 +18,7 @@ use crate::http::versions::VersionSummary;
 use wrkflw_core::check::names::is_name;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::{Error, Identity};
+use wrkflw_store::definitions;
 use wrkflw_store::definitions::list::{VersionChoice, VersionFilter};
 
 /// The routes of this file.
@@ -121,7 +122,7 @@ async fn versions(
         limit: i64::from(limit) + 1,
         ..filter
     };
-    let found = app.engine.reader().versions(who.tenant, filter).await?;
+    let found = definitions::versions(app.engine.reader(), who.tenant, filter).await?;
     Ok(page(found, limit, |last| {
         format!("{} {}", last.key, last.version)
     }))

@@ -18,6 +18,7 @@ use crate::http::versions::VersionSummary;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::Error;
 use wrkflw_store::definitions::list::VersionFilter;
+use wrkflw_store::definitions::{self, running};
 
 /// How many versions are shown.
 const VERSIONS_MAX: i64 = 25;
@@ -67,14 +68,14 @@ pub(in crate::http) async fn overview(
         limit: VERSIONS_MAX,
         ..VersionFilter::default()
     };
-    let versions = reader.versions(who.tenant, newest).await?;
+    let versions = definitions::versions(reader, who.tenant, newest).await?;
     if versions.is_empty() {
         let what = "definition";
         return Err(Error::NotFound { what, id: key }.into());
     }
-    let running = reader.running(&viewer, &key).await?;
+    let running = running::running(reader, &viewer, &key).await?;
     let (mut active, mut bytes) = (None, 0);
-    if let Some(version) = reader.active_version(who.tenant, &key).await? {
+    if let Some(version) = running::active(reader, who.tenant, &key).await? {
         let key = key.clone();
         let (found, size) = detail(&app, &who, &VersionRef { key, version }).await?;
         (active, bytes) = (Some(found), size);

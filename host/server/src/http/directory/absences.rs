@@ -93,7 +93,7 @@ pub(in crate::http) async fn list(
     Path(id): Path<String>,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<axum::Json<Absences>, Problem> {
-    let data = each(app.engine.absences(&who, &id).await?);
+    let data = each(app.engine.absences().list(&who, &id).await?);
     Ok(axum::Json(Absences { data }))
 }
 
@@ -118,7 +118,8 @@ pub(in crate::http) async fn create(
     let key = options.idempotency_key.as_deref();
     let changed = app
         .engine
-        .add_absence(&who, absence, key, options.dry_run)
+        .absences()
+        .add(&who, absence, key, options.dry_run)
         .await?;
     let status = match changed {
         Changed::Done(_) => StatusCode::CREATED,
@@ -139,7 +140,8 @@ pub(in crate::http) async fn delete(
 ) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let changed = app
         .engine
-        .end_absence(&who, &person, absence, dry.dry_run)
+        .absences()
+        .end(&who, &person, absence, dry.dry_run)
         .await?;
     let answer = DirectoryAnswer::of::<_, KeptAbsence>(changed, DirectoryResult::Ended);
     Ok(axum::Json(answer))

@@ -14,7 +14,7 @@ use crate::http::page::{Page, decode, foreign, limit, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
 use wrkflw_engine::validation::check_name;
-use wrkflw_store::directory::lists::{DirectoryCursor, Kind};
+use wrkflw_store::directory::lists::{self, DirectoryCursor, Kind};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -114,7 +114,7 @@ pub(in crate::http) async fn people(
         DirectoryCursor::Name(..) => return Err(foreign()),
     };
     let reader = app.engine.reader();
-    let part = reader.members(who.tenant, &group, &after, limit as usize);
+    let part = lists::members(reader, who.tenant, &group, &after, limit as usize);
     let part = part.await?;
     Ok(axum::Json(page_to(part.rows, part.next.map(position))))
 }
@@ -155,7 +155,7 @@ async fn named(
     let after: Option<Position> = decode(query.after.as_deref())?;
     let after = after.map_or_else(DirectoryCursor::start, |Position(place)| place);
     let reader = app.engine.reader();
-    let part = reader.named(who.tenant, kind, &prefix, after, limit as usize);
+    let part = lists::named(reader, who.tenant, kind, &prefix, after, limit as usize);
     let part = part.await?;
     Ok(axum::Json(page_to(part.rows, part.next.map(position))))
 }

@@ -61,6 +61,7 @@ async fn change(
     let manager = manager.as_deref();
     let changed = app
         .engine
+        .directory()
         .put_manager(who, &person, manager, dry.dry_run)
         .await?;
     let answer = DirectoryAnswer::of::<_, Person>(changed, DirectoryResult::Changed);

@@ -11,6 +11,7 @@ use crate::http::App;
 use crate::http::extract::{Body, Caller, malformed};
 use crate::http::layers::without_query;
 use crate::http::problem::Problem;
+use wrkflw_store::names;
 
 /// How many people, and how many groups, one request may name.
 const IDS_MAX: usize = 200;
@@ -54,7 +55,7 @@ pub(in crate::http) async fn find(
         }
     }
     let reader = app.engine.reader();
-    let names = reader.display_names(who.tenant, &value.people, &value.groups);
+    let names = names::display(reader, who.tenant, &value.people, &value.groups);
     let names = names.await?;
     Ok(axum::Json(DirectoryNames {
         people: names.people,

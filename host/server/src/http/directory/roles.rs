@@ -14,6 +14,7 @@ use crate::http::layers::without_query;
 use crate::http::page::{Page, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
+use wrkflw_store::directory::roles;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -50,7 +51,7 @@ pub(in crate::http) async fn list(
     Caller(who): Caller,
 ) -> Result<axum::Json<Page<Role>>, Problem> {
     app.engine.permit(&who, "role:read").await?;
-    let roles = app.engine.reader().roles(who.tenant, None).await?;
+    let roles = roles::list(app.engine.reader(), who.tenant, None).await?;
     Ok(axum::Json(page_to(roles, None)))
 }
 
@@ -63,7 +64,7 @@ pub(in crate::http) async fn show(
     Path(id): Path<String>,
 ) -> Result<axum::Json<Role>, Problem> {
     app.engine.permit(&who, "role:read").await?;
-    Ok(axum::Json(app.engine.role(&who, &id).await?.into()))
+    Ok(axum::Json(app.engine.roles().get(&who, &id).await?.into()))
 }
 
 /// Sets what a role permits. It counts from the next request on. Some role always permits `role:write`.
@@ -77,7 +78,7 @@ pub(in crate::http) async fn put(
     Body { value, .. }: Body<RoleBody>,
 ) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let (permissions, dry_run) = (&value.permissions, dry.dry_run);
-    let put = app.engine.put_role(&who, &id, permissions, dry_run);
+    let put = app.engine.roles().put(&who, &id, permissions, dry_run);
     let (before, after) = put.await?;
     Ok(axum::Json(DirectoryAnswer {
         before: dry_run.then(|| before.into()),

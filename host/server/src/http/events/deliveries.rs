@@ -13,13 +13,13 @@ use crate::http::subscriptions::DeliveryState;
 use crate::http::view::{each, view};
 use wrkflw_core::ids::TenantId;
 use wrkflw_engine::Identity;
-use wrkflw_store::event_deliveries::KafkaState;
+use wrkflw_store::event_deliveries::{self, KafkaState};
 use wrkflw_store::feed::FeedEntry;
 
 /// Only operators may see deliveries.
 const PERMISSIONS: [&str; 2] = ["dead-letter:read", "subscription:read"];
 
-/// More of each event.
+/// A further member of each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) enum EventPart {
@@ -125,7 +125,7 @@ pub(super) async fn of(
     events: &[FeedEntry],
 ) -> Result<BTreeMap<Uuid, EventDeliveries>, Problem> {
     let reader = app.engine.reader();
-    let found = reader.event_deliveries(tenant, events).await?;
+    let found = event_deliveries::list(reader, tenant, events).await?;
     let found = found.into_iter();
     Ok(found.map(|(id, delivery)| (id, delivery.into())).collect())
 }

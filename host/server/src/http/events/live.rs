@@ -18,7 +18,7 @@ use wrkflw_core::cloudevent::CloudEvent;
 use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::StoreError;
-use wrkflw_store::feed::{FeedCursor, FeedEntry};
+use wrkflw_store::feed::{self, FeedCursor, FeedEntry};
 
 /// How often it looks for commits of other hosts.
 const POLL: Duration = Duration::from_millis(500);
@@ -115,11 +115,14 @@ impl Channel {
         let end = self.tail().as_ref().map(Tail::end);
         // Earlier events are not kept: streams that need them read them from the database.
         let limit = if end.is_some() { BATCH } else { 0 };
-        let page = app
-            .engine
-            .reader()
-            .feed(tenant, end, limit, &EventFilter::default())
-            .await?;
+        let page = feed::page(
+            app.engine.reader(),
+            tenant,
+            end,
+            limit,
+            &EventFilter::default(),
+        )
+        .await?;
         let mut news = Vec::new();
         for entry in &page.entries {
             // An entry may be large, so let other tasks run in between.

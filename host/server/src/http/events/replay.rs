@@ -87,6 +87,7 @@ pub(in crate::http) async fn replay(
     };
     let replayed = app
         .engine
+        .dead_letters()
         .replay(&who, &viewer, replay, &value.reason)
         .await?;
     Ok(axum::Json(ReplayedView {

@@ -10,6 +10,7 @@ use crate::http::extract::{Caller, Query};
 use crate::http::instances::PageQuery;
 use crate::http::page::{AtTime, Page, decode, limit, page};
 use crate::http::problem::Problem;
+use wrkflw_store::bulk;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -31,9 +32,7 @@ pub(in crate::http) async fn list(
     // Totals count instances.
     let by = viewer.is_restricted().then_some(who.subject.as_str());
     let reader = app.engine.reader();
-    let found = reader
-        .operations(who.tenant, None, after, (by, i64::from(limit) + 1))
-        .await?;
+    let found = bulk::list(reader, who.tenant, None, after, (by, i64::from(limit) + 1)).await?;
     Ok(axum::Json(page(found, limit, |last| {
         AtTime(last.created_at, last.id).to_string()
     })))

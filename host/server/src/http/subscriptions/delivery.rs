@@ -18,6 +18,7 @@ use crate::http::task_commands::ReasonBody;
 use crate::http::tasks::Empty;
 use crate::http::view::view;
 use wrkflw_engine::Error;
+use wrkflw_store::deliveries;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -54,9 +55,9 @@ pub(in crate::http) async fn attempts(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
 ) -> Result<axum::Json<Page<AttemptView>>, Problem> {
     app.engine.permit(&who, "subscription:read").await?;
-    app.engine.subscription(&who, id).await?;
+    app.engine.subscriptions().get(&who, id).await?;
     let reader = app.engine.reader();
-    let found = reader.delivery_attempts(who.tenant, id, delivery).await?;
+    let found = deliveries::attempts(reader, who.tenant, id, delivery).await?;
     let found = found.ok_or_else(|| Problem::from(unknown(delivery)))?;
     Ok(axum::Json(page_to(found, None)))
 }
@@ -84,7 +85,7 @@ pub(in crate::http) async fn test(
     Path(id): Path<Uuid>,
     Body { .. }: Body<Empty>,
 ) -> Result<(StatusCode, axum::Json<Tested>), Problem> {
-    let id = app.engine.test_subscription(&who, id).await?;
+    let id = app.engine.subscriptions().test(&who, id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Tested { id })))
 }
 
@@ -97,7 +98,10 @@ pub(in crate::http) async fn retry(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
     Body { .. }: Body<Empty>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.retry_delivery(&who, id, delivery).await?;
+    app.engine
+        .subscriptions()
+        .retry_delivery(&who, id, delivery)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -110,9 +114,10 @@ pub(in crate::http) async fn discard(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
     Body { value, .. }: Body<ReasonBody>,
 ) -> Result<StatusCode, Problem> {
-    let discarded = app
-        .engine
-        .discard_delivery(&who, (id, delivery), &value.reason);
+    let discarded =
+        app.engine
+            .subscriptions()
+            .discard_delivery(&who, (id, delivery), &value.reason);
     discarded.await?;
     Ok(StatusCode::NO_CONTENT)
 }

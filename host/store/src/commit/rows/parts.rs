@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::jobs::matching;
+use super::jobs::{self, matching};
 use super::{
     Attribute, CandidateRow, Decided, Departure, Of, Rows, State, SubscriptionRow, TaskRow,
 };
@@ -316,11 +316,12 @@ impl<'a> Rows<'a> {
         let unsubscribed = old.keys().filter(|one| !new.contains_key(*one));
         self.unsubscribed.extend(unsubscribed.map(row));
         for state in earlier.difference(&current) {
-            self.finish(of, matching(*state));
+            jobs::finish(self, of, matching(*state));
         }
         let (instance, now) = (change.after.id, change.now);
         for state in begun {
-            self.job(
+            jobs::job(
+                self,
                 of,
                 matching(state),
                 "match_signals",

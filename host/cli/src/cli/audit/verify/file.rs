@@ -41,10 +41,10 @@ pub(super) async fn verify(
             Some(Replayer::new(carried, Sandboxed(sandbox)))
         }
     };
-    let mut told = Ok(());
-    let tell = |finding: Finding| {
-        if told.is_ok() {
-            told = output.line(&json!(finding), FINDING);
+    let mut written = Ok(());
+    let write = |finding: Finding| {
+        if written.is_ok() {
+            written = output.line(&json!(finding), FINDING);
         }
     };
     let how = How {
@@ -53,7 +53,7 @@ pub(super) async fn verify(
         keys: &evidence.keys,
         kept: &evidence.kept,
     };
-    let mut verifier = FileVerifier::new(how, tell);
+    let mut verifier = FileVerifier::new(how, write);
     if let Some(tenant) = &args.which.tenant {
         verifier = verifier.of(tenant);
     }
@@ -62,12 +62,12 @@ pub(super) async fn verify(
         verifier.line(line).await?;
     }
     let tally = verifier.end()?;
-    let what = Verified {
+    let result = Verified {
         tally,
         replayed: replayer.is_some(),
         sealed: evidence.seals.is_some(),
     };
-    Ok((what, told))
+    Ok((result, written))
 }
 
 /// The versions and components in the export, and the components of a folder.
@@ -97,14 +97,14 @@ fn carried(path: &Path, folder: Option<&Path>) -> Result<Carried> {
     let Some(folder) = folder else {
         return Ok(carried);
     };
-    let named = || format!("cannot read the components in {}", folder.display());
-    for file in std::fs::read_dir(folder).with_context(named)? {
-        let path = file.with_context(named)?.path();
+    let message = || format!("cannot read the components in {}", folder.display());
+    for file in std::fs::read_dir(folder).with_context(message)? {
+        let path = file.with_context(message)?.path();
         if path
             .extension()
             .is_some_and(|extension| extension == "wasm")
         {
-            carried.component(std::fs::read(&path).with_context(named)?);
+            carried.component(std::fs::read(&path).with_context(message)?);
         }
     }
     Ok(carried)

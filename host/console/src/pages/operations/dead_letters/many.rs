@@ -74,7 +74,7 @@ fn list_path(after: &str) -> String {
     with_query("/v1/dead-letters", &parameters)
 }
 
-pub(in crate::pages::operations) async fn all(
+pub(in crate::pages::operations) async fn list(
     Query(query): Query<DeadLetterListQuery>,
     visitor: Visitor,
 ) -> Answer {

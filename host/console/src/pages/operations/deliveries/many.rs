@@ -60,7 +60,7 @@ fn address(id: Uuid, parameters: &[(&str, &str)]) -> String {
     with_query(&format!("{ROOT}/webhooks/{id}"), parameters)
 }
 
-pub(in crate::pages::operations) async fn all(
+pub(in crate::pages::operations) async fn list(
     Path(id): Path<Uuid>,
     Query(query): Query<DeliveryListQuery>,
     visitor: Visitor,
