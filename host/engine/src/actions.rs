@@ -11,7 +11,7 @@ use self::fitting::{instance_commands, of_tasks, signals};
 use super::Engine;
 use super::error::Error;
 use super::permission::need;
-use super::pipeline::executions::{self, Directory};
+use super::pipeline::executions::{self, DirectoryAt};
 use super::pipeline::load::{self, NO_INSTANCE};
 use super::pipeline::start_conflict;
 use super::request::Identity;
@@ -173,7 +173,7 @@ impl Actions<'_> {
             actor,
             now,
         };
-        let directory = Directory {
+        let directory = DirectoryAt {
             tenant: who.tenant,
             mark,
             now,
@@ -254,7 +254,7 @@ impl Actions<'_> {
             version: &version,
             ..context
         };
-        let directory = Directory {
+        let directory = DirectoryAt {
             tenant,
             mark: loaded.access_mark,
             now: context.now,
@@ -269,7 +269,7 @@ impl Actions<'_> {
 
     async fn explain(
         self,
-        directory: Directory,
+        directory: DirectoryAt,
         context: Context<'_>,
         instance: &Instance,
         (command, state, open): (Command, Option<String>, Result<(), Error>),
@@ -287,7 +287,7 @@ impl Actions<'_> {
     /// Executes the command without effect, within the limits of the host.
     async fn try_once(
         self,
-        directory: Directory,
+        directory: DirectoryAt,
         context: Context<'_>,
         before: Option<&Instance>,
         command: &Command,

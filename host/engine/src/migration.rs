@@ -30,7 +30,7 @@ impl Side {
 
 /// The result of the dry run of a migration.
 #[derive(Debug)]
-pub struct Preview {
+pub struct MigrationPreview {
     pub before: Side,
     pub after: Side,
     pub entries: Vec<Entry>,
@@ -45,7 +45,7 @@ pub async fn preview(
     command: &Command,
     if_match: Option<u32>,
     trace: &Trace,
-) -> Result<Preview, Error> {
+) -> Result<MigrationPreview, Error> {
     let id = command.instance().expect("a migration is of an instance");
     for _ in 0..MOVES_MAX {
         let before = engine.read(who, id).await?.instance;
@@ -76,7 +76,7 @@ pub async fn preview(
         };
         let result = result.into_inner().expect("nobody panics with it");
         let (after, entries, actor) = result.expect("what is carried out is rendered");
-        return Ok(Preview {
+        return Ok(MigrationPreview {
             before: side(engine, who, before).await?,
             after: side(engine, who, after).await?,
             entries,

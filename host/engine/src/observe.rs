@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::error::Error;
-use super::pipeline::executions::Executed;
+use super::pipeline::executions::ExecutionResult;
 use super::request::{Reply, Request, Trace};
 use wrkflw_core::actor::HOST;
 use wrkflw_core::audit::Entry;
@@ -93,7 +93,7 @@ impl Observation {
         self.to.clone_from(&self.from);
     }
 
-    pub(super) fn executed(&mut self, executed: &Executed) {
+    pub(super) fn executed(&mut self, executed: &ExecutionResult) {
         let after = &executed.outcome.instance;
         self.instance = Some(after.id.to_string());
         self.to = match after.status.ended_at() {

@@ -6,7 +6,8 @@
 //! for long are also pinged, because some networks drop idle connections.
 //!
 //! A transaction has three limits. PostgreSQL ends a statement that takes too long, and a transaction whose host is silent.
-//! [`transacted`] ends a transaction that takes too long, even if the server does not answer.
+//! [`transacted`] ends a transaction that takes too long, even if the server does not answer. That of a signer of checkpoints, which works
+//! on many tenants, has this limit for each step.
 //!
 //! Between statements, connections are kept outside the pool (`idle`), because returning one costs a round trip. A reader holds a
 //! connection for several statements (`limited`). All rows of a statement are collected before the first is returned.

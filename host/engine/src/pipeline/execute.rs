@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::executions::{self, Directory};
+use super::executions::{self, DirectoryAt};
 use super::load::LoadedCommand;
 use super::{Run, reply, start_conflict};
 use crate::Engine;
@@ -71,7 +71,7 @@ pub(super) async fn execute_loaded(
         actor: &loaded.actor,
         now,
     };
-    let directory = Directory {
+    let directory = DirectoryAt {
         tenant: request.who.tenant,
         mark: loaded.access_mark,
         now,
@@ -127,7 +127,7 @@ fn entries(
     sandbox: &Sandbox,
     request: &Request<'_>,
     loaded: &LoadedCommand,
-    executed: &executions::Executed,
+    executed: &executions::ExecutionResult,
     id: CommandId,
     now: Timestamp,
 ) -> Vec<Entry> {
@@ -223,7 +223,7 @@ fn render(
 }
 
 /// The estimated time to make the audit entries and the reply, and to seal a decision.
-fn recording(before: Option<&Instance>, executed: &executions::Executed) -> Duration {
+fn recording(before: Option<&Instance>, executed: &executions::ExecutionResult) -> Duration {
     let after = &executed.outcome.instance;
     let grown = after
         .weight()

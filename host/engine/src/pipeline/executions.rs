@@ -25,7 +25,7 @@ use wrkflw_store::{Store, definitions, lookups};
 
 /// The directory as an execution reads it.
 #[derive(Clone, Copy)]
-pub(crate) struct Directory {
+pub(crate) struct DirectoryAt {
     pub(crate) tenant: TenantId,
     /// As of [`Loaded::access_mark`](wrkflw_store::load::Loaded::access_mark) in the command's load.
     pub(crate) mark: Uuid,
@@ -33,7 +33,7 @@ pub(crate) struct Directory {
 }
 
 /// The result of an execution, with everything that a replay needs.
-pub(crate) struct Executed {
+pub(crate) struct ExecutionResult {
     pub(crate) outcome: Outcome,
     pub(crate) evaluations: Vec<Evaluation>,
     pub(crate) lookups: Vec<(Lookup, Arc<Findings>)>,
@@ -67,11 +67,11 @@ fn next_question(execution: &mut Execution<'_>) -> Result<NextQuestion, Executio
 /// Runs an execution whose effect is not stored.
 pub(crate) async fn execute_once(
     engine: &Engine,
-    directory: Directory,
+    directory: DirectoryAt,
     context: Context<'_>,
     before: Option<&Instance>,
     command: &Command,
-) -> Result<Executed, Error> {
+) -> Result<ExecutionResult, Error> {
     let instance = InstanceId(clock::new_id());
     execute_new(engine, instance, directory, context, before, command).await
 }
@@ -80,11 +80,11 @@ pub(crate) async fn execute_once(
 pub(crate) async fn execute_new(
     engine: &Engine,
     instance: InstanceId,
-    directory: Directory,
+    directory: DirectoryAt,
     context: Context<'_>,
     before: Option<&Instance>,
     command: &Command,
-) -> Result<Executed, Error> {
+) -> Result<ExecutionResult, Error> {
     let version = context.version;
     let mut made = Vec::new();
     // A start without an id takes the first id for its instance.
@@ -145,7 +145,7 @@ pub(crate) async fn execute_new(
             .map_err(refused)?;
     }
     let outcome = execution.finish();
-    Ok(Executed {
+    Ok(ExecutionResult {
         outcome,
         evaluations,
         lookups,
@@ -194,7 +194,7 @@ async fn ask_logic(
 /// Reads the directory. A lasting lookup is answered from memory until the tenant's access mark changes.
 async fn look_up(
     engine: &Engine,
-    directory: Directory,
+    directory: DirectoryAt,
     lookup: &Lookup,
 ) -> Result<Arc<Findings>, Error> {
     let store = &engine.0.store;

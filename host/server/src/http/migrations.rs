@@ -27,7 +27,7 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Instance, OpenDeadline};
 use wrkflw_core::json::whole;
-use wrkflw_engine::migration::{self, Preview, Side};
+use wrkflw_engine::migration::{self, MigrationPreview, Side};
 use wrkflw_engine::validation::check_states;
 
 /// The routes of this file.
@@ -113,7 +113,7 @@ pub(super) async fn migrate(
         options.if_match,
         &options.trace,
     );
-    let Preview {
+    let MigrationPreview {
         before,
         after,
         entries,
