@@ -226,12 +226,12 @@ async fn a_relay_without_a_broker_stops_at_once() {
         ..KafkaSettings::default()
     };
     let relay = Running::start(database.outbox(), &nowhere);
-    let asked = Instant::now();
+    let begun = Instant::now();
     relay.stop().await;
     assert!(
-        asked.elapsed() < Duration::from_secs(6),
+        begun.elapsed() < Duration::from_secs(6),
         "{:?}",
-        asked.elapsed()
+        begun.elapsed()
     );
     assert_eq!(
         database.outbox().backlog().await.expect("a measure").events,
@@ -318,14 +318,14 @@ async fn an_approval_over_http_is_published_from_start_to_end_and_dry_runs_are_n
         "state.transitioned",
         "state.entered",
     ];
-    let told = [
+    let expected = [
         &["flow.started", "state.entered", "task.created"][..],
         &reviewed,
         &["task.created"],
         &reviewed,
         &["flow.completed"],
     ];
-    assert_eq!(types, told.concat());
+    assert_eq!(types, expected.concat());
     for event in &consumer.received {
         let suffix = event.headers["ce_type"].trim_start_matches("dev.wrkflw.");
         let schema = wrkflw_server::asyncapi::schema(suffix).expect("a documented type");

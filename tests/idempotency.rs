@@ -327,13 +327,13 @@ async fn a_start_that_never_commits_pauses_and_gives_up() {
     let timeout = std::time::Duration::from_secs(2);
     let host = app.beside_at(app.database.url(), timeout).await;
     start(&host, "doc-1").await.problem(503, "busy");
-    let asked = sqlx::query_scalar("select last_value from asked");
-    let asked: i64 = asked
+    let count = sqlx::query_scalar("select last_value from asked");
+    let count: i64 = count
         .fetch_one(app.database.admin_pool())
         .await
         .expect("a count");
     // Eight attempts at once, then pauses that double from 10 ms to half a second. The eighteenth attempt would be too late.
-    assert!(asked <= 17, "{asked} commits in two seconds");
+    assert!(count <= 17, "{count} commits in two seconds");
 }
 
 /// A start and another command with one key at the same time: the start finds the key free, and then taken when it writes.

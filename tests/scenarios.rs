@@ -28,8 +28,8 @@ impl Place {
             .env("XDG_STATE_HOME", &self.0)
             .output();
         let ran = ran.expect("the program starts");
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        (ran.status.success(), said)
+        let printed = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.success(), printed)
     }
 }
 
@@ -63,10 +63,10 @@ fn the_sample_plugins_pass_their_scenarios() {
         if file.is_file() {
             more.extend([config, &file]);
         }
-        let (passed, said) = place.test(component, &more);
-        assert!(passed, "{plugin}: {said}");
+        let (passed, printed) = place.test(component, &more);
+        assert!(passed, "{plugin}: {printed}");
         let files = fs::read_dir(&scenarios).expect("scenarios").count();
-        let count = said.matches("passed  ").count();
-        assert!(files >= 3 && count == files, "{plugin}: {said}");
+        let count = printed.matches("passed  ").count();
+        assert!(files >= 3 && count == files, "{plugin}: {printed}");
     }
 }

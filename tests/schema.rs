@@ -50,10 +50,10 @@ async fn the_schema_is_the_committed_one() {
     // The table of the migration library belongs to the login.
     let arguments = ["--schema-only", "--exclude-table=_sqlx_migrations", "-d"];
     let dump = client("pg_dump", &[&arguments[..], &[database.url()]].concat()).await;
-    let made = normalised(&dump);
+    let rendered = normalised(&dump);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema.sql");
     if std::env::var("UPDATE").is_ok_and(|update| update == "1") {
-        std::fs::write(&file, &made).expect("the file can be written");
+        std::fs::write(&file, &rendered).expect("the file can be written");
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
     let lz4 = compresses(&database).await;
@@ -61,16 +61,16 @@ async fn the_schema_is_the_committed_one() {
         .lines()
         .filter(|line| lz4 || !line.ends_with(COMPRESSION))
         .collect();
-    let made: Vec<_> = made.lines().collect();
-    let differs = made
+    let rendered: Vec<_> = rendered.lines().collect();
+    let differs = rendered
         .iter()
         .zip(&expected)
         .position(|(one, other)| one != other);
     assert!(
-        made == expected,
+        rendered == expected,
         "the schema differs from {} at line {}. If that is intended, run the tests with UPDATE=1 and commit the file.",
         file.display(),
-        differs.unwrap_or_else(|| made.len().min(expected.len())) + 1,
+        differs.unwrap_or_else(|| rendered.len().min(expected.len())) + 1,
     );
 }
 

@@ -73,8 +73,8 @@ impl Assignment {
     /// Removes the offers to these people. Otherwise a vote would count tasks that nobody can decide.
     pub fn without<U: AsRef<str>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
         for user in users {
-            let theirs = [Principal::User(user.as_ref().into())];
-            self.offers.retain(|offer| offer.candidates != theirs);
+            let candidates = [Principal::User(user.as_ref().into())];
+            self.offers.retain(|offer| offer.candidates != candidates);
         }
         self
     }

@@ -236,8 +236,8 @@ async fn a_download_is_aborted_when_its_reader_signs_out() {
     let cookie = ("cookie", browser.cookie.as_str());
     let mut client = deaf(&browser.host).await;
     let headers = [cookie, ("connection", "close")];
-    let asked = request("GET /console/audit/entries.jsonl", &headers, "");
-    client.write_all(asked.as_bytes()).await.expect("sent");
+    let text = request("GET /console/audit/entries.jsonl", &headers, "");
+    client.write_all(text.as_bytes()).await.expect("sent");
     let begun = client.read_u8().await.expect("a beginning");
     // The host cannot read the rest of the file before the reader has signed out.
     let mut held = app
@@ -279,10 +279,10 @@ async fn pages_use_request_places_like_the_api() {
     let mut stuck = app.database.admin_pool().begin().await.expect("begun");
     let lock = sqlx::query("lock table session in access exclusive mode");
     lock.execute(&mut *stuck).await.expect("locked");
-    let asked = 2 * 5 * IN_FLIGHT_MAX;
-    let pages = (0..asked).map(|_| host.ask("GET /console", &headers, ""));
+    let count = 2 * 5 * IN_FLIGHT_MAX;
+    let pages = (0..count).map(|_| host.ask("GET /console", &headers, ""));
     let mut answers = pages.collect::<FuturesUnordered<_>>();
-    for _ in 0..asked - IN_FLIGHT_MAX {
+    for _ in 0..count - IN_FLIGHT_MAX {
         let refused = answers.next().await.expect("an answer");
         let met = (refused.status, refused.code());
         assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
@@ -332,9 +332,9 @@ async fn unfinished_forms_without_a_session_do_not_block_logouts() {
     let _forms = leave_unfinished(host.address, 16, 2).await;
     let line = "POST /console/sign-out/provider";
     let read = host.ask(line, &[], "other=1").await;
-    let said = read.json()["error_description"].clone();
+    let description = read.json()["error_description"].clone();
     assert_eq!(
-        (read.status, said),
+        (read.status, description),
         (400, json!("the form has no logout_token"))
     );
     let refused = "wrkflw_requests_refused_total{reason=\"forms\"}";

@@ -202,9 +202,9 @@ async fn a_preflight_is_answered_and_the_script_is_served_to_all_origins() {
     ];
     for path in ["/embed/instance", "/embed/live"] {
         let line = format!("OPTIONS {path}");
-        let asked = world.host.ask(&line, &headers, "").await;
-        assert_eq!((asked.status, allowed(&asked)), (204, Some(ORIGIN)));
-        assert_eq!(asked.header("access-control-allow-credentials"), None);
+        let reply = world.host.ask(&line, &headers, "").await;
+        assert_eq!((reply.status, allowed(&reply)), (204, Some(ORIGIN)));
+        assert_eq!(reply.header("access-control-allow-credentials"), None);
     }
     let line = "GET /embed/wrkflw-instance.js";
     let element = world.host.ask(line, &[], "").await;

@@ -123,10 +123,10 @@ impl Host {
             .expect("the program starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let facts = async {
-            let mut said = String::new();
+            let mut printed = String::new();
             while let Some(line) = lines.next_line().await.expect("text") {
-                said += &line;
-                if let Ok(facts) = serde_json::from_str::<Value>(&said) {
+                printed += &line;
+                if let Ok(facts) = serde_json::from_str::<Value>(&printed) {
                     return Some(facts);
                 }
             }

@@ -47,18 +47,18 @@ fn unavailable() -> (u16, String) {
 
 /// Sends requests until a token of this signer gets this response.
 async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
-    let (mut asked, mut last) = (0, None);
+    let (mut count, mut last) = (0, None);
     let asking = async {
         while last.as_ref() != Some(&wanted) {
             last = Some(met(host, signer).await);
-            asked += 1;
+            count += 1;
         }
     };
     let in_time = tokio::time::timeout(TIMEOUT, asking).await.is_ok();
     let id = &signer.id;
     assert!(
         in_time,
-        "a token of {id} is met with {last:?}, not {wanted:?}, {asked} times"
+        "a token of {id} is met with {last:?}, not {wanted:?}, {count} times"
     );
 }
 
@@ -77,8 +77,8 @@ async fn a_host_needs_an_issuer_and_an_audience_besides_keys() {
         (issuer.as_str(), "set jwt_audience"),
         (audience.as_str(), "set jwt_issuer"),
     ] {
-        let said = secrets::refused(&folder.0, &format!("{keys}{further}"), &[]).await;
-        assert!(said.contains(needed), "{further}: {said}");
+        let refusal = secrets::refused(&folder.0, &format!("{keys}{further}"), &[]).await;
+        assert!(refusal.contains(needed), "{further}: {refusal}");
     }
 }
 
@@ -104,11 +104,11 @@ async fn keys_are_added_and_removed_as_at_the_provider() {
 async fn stream(host: &Host, signer: &Signer) -> TcpStream {
     let token = signer.token(&claims("author", "default", &["user"]));
     let headers = [("authorization", token.as_str()), ("connection", "close")];
-    let asked = request("GET /v1/events/stream", &headers, "");
+    let text = request("GET /v1/events/stream", &headers, "");
     let mut stream = TcpStream::connect(host.address)
         .await
         .expect("a connection");
-    stream.write_all(asked.as_bytes()).await.expect("sent");
+    stream.write_all(text.as_bytes()).await.expect("sent");
     let mut head = Vec::new();
     let opened = async {
         // The first message has only an id, and ends with an empty line and its chunk.
@@ -133,9 +133,9 @@ async fn a_withdrawn_key_ends_the_streams_that_it_opened() {
     let goes_on = stream(&host, &kept).await;
     provider.publish(&[&kept]);
     rest(&mut ends).await;
-    let said = goes_on.try_read(&mut [0; 8]);
-    let nothing = said.as_ref().err().map(std::io::Error::kind);
-    assert_eq!(nothing, Some(ErrorKind::WouldBlock), "{said:?}");
+    let result = goes_on.try_read(&mut [0; 8]);
+    let nothing = result.as_ref().err().map(std::io::Error::kind);
+    assert_eq!(nothing, Some(ErrorKind::WouldBlock), "{result:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,8 +223,8 @@ async fn an_invalid_answer_replaces_no_key() {
                 met(&host, &stranger).await;
             }
         };
-        let asked = tokio::time::timeout(TIMEOUT, asking).await;
-        asked.unwrap_or_else(|_| panic!("{name}: the provider is not asked again"));
+        let waited = tokio::time::timeout(TIMEOUT, asking).await;
+        waited.unwrap_or_else(|_| panic!("{name}: the provider is not asked again"));
         until(&host, &stranger, unavailable()).await;
         assert_eq!(met(&host, &known).await.0, 200, "{name}");
         assert_eq!(met(&host, &stranger).await, unavailable(), "{name}");

@@ -45,8 +45,8 @@ async fn a_stopped_host_leaves_the_list_at_once_and_a_killed_one_expires() {
     assert_eq!(listed[0]["version"], env!("CARGO_PKG_VERSION"));
 
     let pid = stopped.pid().to_string();
-    let asked = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(asked.expect("a program of the system").success());
+    let status = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(status.expect("a program of the system").success());
     let begun = Instant::now();
     until(&app, 1).await;
     let took = begun.elapsed().as_secs();

@@ -100,13 +100,13 @@ async fn no_secret_leaves_the_host() {
     let mut marks = marks();
     let signature = |token: &String| token.rsplit('.').next().expect("a signature").to_owned();
     marks.extend([&admin, &author].map(signature));
-    let mut said = Vec::new();
+    let mut replies = Vec::new();
     let bearer = |token: &str| format!("Bearer {token}");
-    let mut ask = async |line: &str, authorization: &str, body: &str| {
+    let mut send = async |line: &str, authorization: &str, body: &str| {
         let reply = host
             .ask(line, &[("authorization", authorization)], body)
             .await;
-        said.push((
+        replies.push((
             line.to_owned(),
             format!("{:?}\n{}", reply.headers, reply.text),
         ));
@@ -115,19 +115,25 @@ async fn no_secret_leaves_the_host() {
     let mut receiver = Receiver::start().await;
     receiver.answers(&[500, 500]);
     let subscription = json!({ "url": receiver.url, "types": ["*"] }).to_string();
-    let made = ask("POST /v1/subscriptions", &bearer(&admin), &subscription).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
-    let id = made.json()["id"].as_str().expect("an id").to_owned();
+    let subscription = send("POST /v1/subscriptions", &bearer(&admin), &subscription).await;
+    assert_eq!(subscription.status, 201, "{}", subscription.text);
+    let secret = subscription.json()["secret"]
+        .as_str()
+        .expect("a secret")
+        .to_owned();
+    let id = subscription.json()["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let begun = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "d-1", "data": { "title": "A" } });
-    let started = ask("POST /v1/instances", &bearer(&author), &begun.to_string()).await;
+    let started = send("POST /v1/instances", &bearer(&author), &begun.to_string()).await;
     assert_eq!(started.status, 201, "{}", started.text);
     // The receiver fails, and the host logs that.
     let message = receiver.next().await;
     assert!(message.is_signed_with(&secret));
     provoke(
         &app,
-        &mut ask,
+        &mut send,
         &bearer(&admin),
         &format!("{}x", bearer(&admin)),
         &id,
@@ -143,9 +149,9 @@ async fn no_secret_leaves_the_host() {
         .expect("the log speaks of webhooks");
     // The secret of the subscription is returned once, to its creator, and never again.
     marks.push(secret.trim_start_matches("whsec_").to_owned());
-    let shown = said.remove(0);
+    let shown = replies.remove(0);
     assert!(shown.1.contains(&secret));
-    for (line, text) in &said {
+    for (line, text) in &replies {
         clean(line, text, &marks);
     }
     searched(&host, &folder, &marks).await;
@@ -192,7 +198,7 @@ async fn searched(host: &Host, folder: &Folder, marks: &[String]) {
 /// Requests that fail, each in another part of the host.
 async fn provoke(
     app: &TestApp,
-    ask: &mut impl AsyncFnMut(&str, &str, &str) -> super::client::Reply,
+    send: &mut impl AsyncFnMut(&str, &str, &str) -> super::client::Reply,
     admin: &str,
     forged: &str,
     subscription: &str,
@@ -210,23 +216,23 @@ async fn provoke(
             404,
         ),
     ] {
-        let reply = ask(line, authorization, body).await;
+        let reply = send(line, authorization, body).await;
         assert_eq!(reply.status, status, "{line}: {}", reply.text);
     }
-    let shown = ask(&format!("GET /v1/subscriptions/{subscription}"), admin, "").await;
+    let shown = send(&format!("GET /v1/subscriptions/{subscription}"), admin, "").await;
     assert_eq!(shown.status, 200);
     let run = async |sql: &'static str| {
         let done = sqlx::raw_sql(sql).execute(app.database.admin_pool()).await;
         done.unwrap_or_else(|error| panic!("{sql}: {error}"));
     };
     run("alter table instance rename to elsewhere").await;
-    let broken = ask("GET /v1/instances", admin, "").await;
+    let broken = send("GET /v1/instances", admin, "").await;
     assert_eq!(broken.status, 500, "{}", broken.text);
     run("alter table elsewhere rename to instance").await;
     // Ends the host's connections to the database.
     run("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'wrkflw'").await;
     for _ in 0..6 {
-        ask("GET /v1/instances", admin, "").await;
+        send("GET /v1/instances", admin, "").await;
     }
 }
 
@@ -305,13 +311,16 @@ async fn a_wrong_secret_is_named_without_its_value() {
     ];
     let marks = [MARK.to_owned(), SEAL.to_owned(), JWT.to_owned()];
     for (named, settings) in &cases {
-        let said = refused(&folder.0, settings, &[]).await;
-        clean(settings, &said, &marks);
-        assert!(said.contains(named), "{named} is not named in: {said}");
+        let refusal = refused(&folder.0, settings, &[]).await;
+        clean(settings, &refusal, &marks);
+        assert!(
+            refusal.contains(named),
+            "{named} is not named in: {refusal}"
+        );
     }
     // The same for a variable.
     for variable in ["WRKFLW_SEAL_KEYS", "WRKFLW_DATABASE_URL"] {
-        let said = refused(&folder.0, base, &[(variable, MARK)]).await;
-        clean(variable, &said, &marks);
+        let refusal = refused(&folder.0, base, &[(variable, MARK)]).await;
+        clean(variable, &refusal, &marks);
     }
 }

@@ -47,10 +47,10 @@ async fn a_host_checks_tokens_by_the_settings_of_the_named_file() {
     let line = "serve --output json --config named.toml";
     let host = Host::start_by(app.database.url(), &settings, "named.toml", line).await;
     let ours = token("author", Some("https://ours.example"));
-    let theirs = token("author", Some("https://theirs.example"));
+    let foreign = token("author", Some("https://theirs.example"));
     let line = "GET /v1/instances";
     assert_eq!(send(&host, line, &ours, "").await.status, 200);
-    assert_eq!(send(&host, line, &theirs, "").await.status, 401);
+    assert_eq!(send(&host, line, &foreign, "").await.status, 401);
     assert_eq!(
         send(&host, line, &token("author", None), "").await.status,
         401

@@ -321,7 +321,7 @@ async fn worked(world: &World) -> Vec<String> {
     let on_task = |what: &str| format!("/v1/tasks/{}/{what}", world.task);
     let on_instance = |what: &str| format!("/v1/instances/{}/{what}", world.instance);
     let reason = || json!({ "reason": "as agreed" });
-    let said = || json!({ "comment": "Hm." });
+    let comment = || json!({ "comment": "Hm." });
     let to = |person: &str| json!({ "to": person, "reason": "away" });
     let steps = [
         ("reviewer", on_task("claim"), json!({})),
@@ -333,7 +333,7 @@ async fn worked(world: &World) -> Vec<String> {
         ("reviewer", on_task("suspend"), reason()),
         ("reviewer", on_task("resume"), json!({})),
         ("reviewer", on_task("release"), json!({})),
-        ("reviewer", on_instance("comment"), said()),
+        ("reviewer", on_instance("comment"), comment()),
         ("admin", on_instance("suspend"), reason()),
         ("admin", on_instance("resume"), json!({})),
         ("reviewer", on_task("claim"), json!({})),

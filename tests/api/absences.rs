@@ -232,7 +232,7 @@ async fn of_two_absences_that_would_close_a_cycle_one_is_entered() {
     let other = app.beside().await;
     for round in 0..10 {
         let (from, until) = (10 * round, 10 * round + 5);
-        let theirs = path("reviewer2");
+        let others = path("reviewer2");
         let (first, second) = join(
             app.post(
                 "reviewer",
@@ -242,7 +242,7 @@ async fn of_two_absences_that_would_close_a_cycle_one_is_entered() {
             other.send(
                 "reviewer2",
                 "POST",
-                &theirs,
+                &others,
                 &[],
                 Some(away("reviewer", from, until)),
             ),
@@ -299,13 +299,13 @@ async fn absences_are_limited_for_a_person_and_for_a_substitute() {
 
     // Of two requests for the last place, one gets it.
     let other = app.beside().await;
-    let theirs = path("reviewer");
+    let others = path("reviewer");
     let (first, second) = join(
         add("reviewer", away("author", 200, 201)),
         other.send(
             "reviewer",
             "POST",
-            &theirs,
+            &others,
             &[],
             Some(away("author", 202, 203)),
         ),
@@ -323,7 +323,7 @@ async fn absences_are_limited_for_a_person_and_for_a_substitute() {
     assert_eq!(fault(refused), at("/from"));
     let added = added.expect(201);
     let one = added["absence"]["id"].as_str().expect("an id");
-    let one = format!("{theirs}/{one}");
+    let one = format!("{others}/{one}");
     delete(&app, "reviewer", &one).await.expect(200);
     add("reviewer", away("author", 204, 205)).await.expect(201);
 }
@@ -337,9 +337,9 @@ async fn a_dry_run_is_checked_and_writes_nothing() {
     let added = added.expect(201)["absence"].clone();
     let before = rows(&app).await;
     let dry = format!("{}?dryRun=true", path("author"));
-    let told = app.post("author", &dry, away("reviewer2", 1, 2)).await;
+    let answer = app.post("author", &dry, away("reviewer2", 1, 2)).await;
     assert_eq!(
-        told.expect(200),
+        answer.expect(200),
         json!({ "result": "created", "dryRun": true, "orphans": [], "more": false })
     );
     let refused = app.post("author", &dry, away("reviewer", 1, 2)).await;
@@ -375,10 +375,10 @@ async fn a_repeat_adds_nothing() {
     assert_eq!(fault(add("reviewer", "j", body).await).1, "overlap");
     assert_eq!(rows(&app).await, before);
     // Each caller has idempotency keys of their own.
-    let theirs = add("reviewer2", "k", away("author", 1, 2))
+    let others = add("reviewer2", "k", away("author", 1, 2))
         .await
         .expect(201);
-    assert_ne!(theirs["absence"]["id"], first["absence"]["id"]);
+    assert_ne!(others["absence"]["id"], first["absence"]["id"]);
     // Moments are rounded to microseconds, so these are equal.
     let mut body = away("author", 8, 9);
     body["until"] = json!("2100-01-09T00:00:00.000000999Z");

@@ -30,12 +30,12 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
     match action["action"].as_str() {
         Some("decide") => {
             let least = [json!({ "outcome": outcome })];
-            let said = inputs.iter().map(|input| {
+            let with_inputs = inputs.iter().map(|input| {
                 let mut body = input.clone();
                 body["outcome"] = outcome.clone();
                 body
             });
-            least.into_iter().chain(said).collect()
+            least.into_iter().chain(with_inputs).collect()
         }
         Some("suspend") if action["taskId"].is_string() => {
             vec![json!({}), json!({ "reason": "withdrawn" })]
@@ -117,13 +117,14 @@ async fn walk(app: &TestApp, entity: &str, choices: &[(usize, usize)]) {
         let mut open = Vec::new();
         for offset in 0..3 {
             let user = ACTORS[(actor + offset * 2 + offset) % ACTORS.len()];
-            let told = actions(app, user, id).await;
-            assert!(told.iter().any(|action| action["action"] == "cancel"));
-            for action in &told {
+            let listed = actions(app, user, id).await;
+            assert!(listed.iter().any(|action| action["action"] == "cancel"));
+            for action in &listed {
                 hold(app, user, id, action, &inputs).await;
             }
             open.extend(
-                told.into_iter()
+                listed
+                    .into_iter()
                     .filter(|one| one["allowed"] == true)
                     .map(|one| (user, one)),
             );
@@ -183,8 +184,8 @@ async fn an_action_is_offered_if_it_depends_on_the_input() {
         let instance = app.post("author", "/v1/instances", body).await.started();
         claimed(&app, "reviewer", &instance).await;
         let id = instance["id"].as_str().expect("an id");
-        let told = actions(&app, "reviewer", id).await;
-        let decide = told
+        let listed = actions(&app, "reviewer", id).await;
+        let decide = listed
             .iter()
             .find(|one| one["action"] == "decide")
             .expect("a decision");
@@ -192,7 +193,7 @@ async fn an_action_is_offered_if_it_depends_on_the_input() {
             (&decide["allowed"], &decide["outcome"]),
             (&json!(true), &json!("GO"))
         );
-        for action in &told {
+        for action in &listed {
             hold(&app, "reviewer", id, action, &inputs).await;
         }
     }
@@ -204,9 +205,9 @@ async fn an_invalid_verdict_lists_what_is_required() {
     let instance = app.started("doc-1").await;
     claimed(&app, "reviewer", &instance).await;
     let id = instance["id"].as_str().expect("an id");
-    let told = actions(&app, "reviewer", id).await;
+    let listed = actions(&app, "reviewer", id).await;
     let of = |what: &str, outcome: Option<&str>| {
-        let found = told
+        let found = listed
             .iter()
             .find(|one| one["action"] == what && one["outcome"].as_str() == outcome);
         found
@@ -231,8 +232,8 @@ async fn an_invalid_verdict_lists_what_is_required() {
     );
 
     // The author gets the reason why she may not decide.
-    let told = actions(&app, "author", id).await;
-    let claim = told
+    let listed = actions(&app, "author", id).await;
+    let claim = listed
         .iter()
         .find(|one| one["action"] == "claim")
         .expect("a claim");
@@ -252,24 +253,24 @@ async fn an_invalid_verdict_lists_what_is_required() {
     )
     .await
     .expect(200);
-    let told = actions(&app, "admin", id).await;
-    assert_eq!(told.len(), 3);
+    let listed = actions(&app, "admin", id).await;
+    assert_eq!(listed.len(), 3);
     assert_eq!(
-        (&told[0]["action"], &told[0]["allowed"]),
+        (&listed[0]["action"], &listed[0]["allowed"]),
         (&json!("comment"), &json!(true))
     );
-    assert_eq!(told[1]["refusal"]["code"], "instance_ended", "{told:?}");
+    assert_eq!(listed[1]["refusal"]["code"], "instance_ended", "{listed:?}");
     // The administrator is not the author, who may restart the instance.
     assert_eq!(
-        (&told[2]["action"], &told[2]["refusal"]["code"]),
+        (&listed[2]["action"], &listed[2]["refusal"]["code"]),
         (&json!("restart"), &json!("not_an_initiator"))
     );
-    let message = told[2]["refusal"]["message"].as_str().expect("a text");
+    let message = listed[2]["refusal"]["message"].as_str().expect("a text");
     assert!(message.contains("group authors"), "{message}");
     assert!(message.contains("GET /v1/groups/authors"), "{message}");
-    let told = actions(&app, "author", id).await;
+    let listed = actions(&app, "author", id).await;
     assert_eq!(
-        (&told[2]["action"], &told[2]["allowed"]),
+        (&listed[2]["action"], &listed[2]["allowed"]),
         (&json!("restart"), &json!(true))
     );
 }
@@ -284,8 +285,8 @@ async fn actions_that_do_not_apply_are_not_listed() {
     let (task, whole) = (task_of(&instance), format!("/v1/instances/{id}"));
     let reason = json!({ "reason": "a question" });
     let names = async || -> Vec<String> {
-        let told = actions(&app, "admin", id).await;
-        let names = told.iter().filter_map(|one| one["action"].as_str());
+        let listed = actions(&app, "admin", id).await;
+        let names = listed.iter().filter_map(|one| one["action"].as_str());
         names.map(str::to_owned).collect()
     };
     let steps = [
@@ -345,24 +346,24 @@ async fn a_response_has_a_limited_number_of_actions_and_counts_the_rest() {
         let instance = app.post("author", "/v1/instances", start).await.started();
         let id = instance["id"].as_str().expect("an id");
         let path = format!("/v1/instances/{id}/actions");
-        let told = app.get("reviewer", &path).await;
+        let answer = app.get("reviewer", &path).await;
         paths.push(path);
-        assert!(told.text.len() < BYTES_MAX, "{} bytes", told.text.len());
-        let told = told.expect(200);
-        let tried = told["actions"].as_array().expect("actions").len();
-        let untried = told["omitted"]["actions"].as_u64().expect("a number");
+        assert!(answer.text.len() < BYTES_MAX, "{} bytes", answer.text.len());
+        let answer = answer.expect(200);
+        let tried = answer["actions"].as_array().expect("actions").len();
+        let untried = answer["omitted"]["actions"].as_u64().expect("a number");
         counts.push((tried, untried));
     }
     // A host with nearly no time for a request tries one action, and lists those of the instance as a whole.
     let hasty = app
         .beside_at(app.database.url(), Duration::from_millis(1))
         .await;
-    let told = hasty.send("reviewer", "GET", &paths[0], &[], None).await;
-    let told = told.expect(200);
-    let left = told["omitted"]["actions"].as_u64().expect("a number");
-    assert!(left > 0, "{told}");
-    let told = told["actions"].as_array().expect("actions");
-    let names: Vec<_> = told
+    let answer = hasty.send("reviewer", "GET", &paths[0], &[], None).await;
+    let answer = answer.expect(200);
+    let left = answer["omitted"]["actions"].as_u64().expect("a number");
+    assert!(left > 0, "{answer}");
+    let listed = answer["actions"].as_array().expect("actions");
+    let names: Vec<_> = listed
         .iter()
         .filter_map(|one| one["action"].as_str())
         .collect();

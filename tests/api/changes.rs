@@ -55,7 +55,7 @@ async fn each_step_has_the_values_before_and_after() {
     .await;
     let page = app.get("author", &path(&instance, "")).await.expect(200);
     let steps = page["data"].as_array().expect("steps");
-    let told: Vec<_> = steps
+    let listed: Vec<_> = steps
         .iter()
         .map(|step| (&step["trigger"], &step["state"], &step["actor"]))
         .collect();
@@ -63,7 +63,7 @@ async fn each_step_has_the_values_before_and_after() {
     let trigger = |place: usize| &steps[place]["trigger"];
     assert!(trigger(1).is_string() && trigger(2).is_string(), "{page}");
     assert_eq!(
-        told,
+        listed,
         [
             (&none, &none, &json!("author")),
             (trigger(1), &vote, &json!("reviewer")),

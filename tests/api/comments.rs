@@ -35,14 +35,14 @@ async fn a_comment_is_published_listed_and_in_the_history() {
     let prefer = [("prefer", "return=representation")];
     let body = json!({ "comment": "Where is the receipt?", "mentions": ["dee", "eli", "dee"] });
     let path = comment_on(&id);
-    let said = host.send("reviewer", "POST", &path, &prefer, Some(body));
-    let said = said.await.expect(200);
+    let answer = host.send("reviewer", "POST", &path, &prefer, Some(body));
+    let answer = answer.await.expect(200);
     assert_eq!(
-        (&said["result"], &said["instance"]["revision"]),
+        (&answer["result"], &answer["instance"]["revision"]),
         (&json!("changed"), &json!(2))
     );
-    let [event] = said["events"].as_array().expect("events").as_slice() else {
-        panic!("{said}");
+    let [event] = answer["events"].as_array().expect("events").as_slice() else {
+        panic!("{answer}");
     };
     assert_eq!(event["type"], "dev.wrkflw.flow.commented");
     assert_eq!(event["data"]["comment"], "Where is the receipt?");

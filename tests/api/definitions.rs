@@ -88,8 +88,8 @@ async fn lists_and_the_audit_show_the_note_of_a_version() {
     for path in ["/v1/definitions", VERSIONS] {
         let page = app.get("author", path).await.expect(200);
         let data = page["data"].as_array().expect("versions");
-        let told: Vec<_> = data.iter().map(|one| one["note"].clone()).collect();
-        assert_eq!(json!(told), notes, "{path}");
+        let listed: Vec<_> = data.iter().map(|one| one["note"].clone()).collect();
+        assert_eq!(json!(listed), notes, "{path}");
     }
     let shown = app
         .get("author", &format!("{VERSIONS}/1"))

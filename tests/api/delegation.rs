@@ -1,6 +1,6 @@
 //! Tasks that are delegated and returned.
 
-use super::people::{inbox, known, refused, tell};
+use super::people::{inbox, known, post_action, refused};
 use super::substitutes::{owner, until_released};
 use super::*;
 
@@ -19,15 +19,15 @@ async fn owned(app: &TestApp) -> String {
 async fn a_delegate_decides_on_behalf_of_the_owner() {
     let app = TestApp::start().await;
     let task = owned(&app).await;
-    let told = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
-    let told = told.expect(200);
-    let link = &told["task"]["ownership"]["delegations"][0];
-    assert_eq!(told["task"]["owner"], "dee");
+    let answer = post_action(&app, "reviewer", &task, "delegate", to("dee")).await;
+    let answer = answer.expect(200);
+    let link = &answer["task"]["ownership"]["delegations"][0];
+    assert_eq!(answer["task"]["owner"], "dee");
     assert_eq!(
         (&link["from"], &link["to"], &link["reason"]),
         (&json!("reviewer"), &json!("dee"), &json!("on a journey"))
     );
-    let event = &told["events"][0];
+    let event = &answer["events"][0];
     assert_eq!(event["type"], "dev.wrkflw.task.delegated");
     assert_eq!(
         (&event["data"]["previousOwner"], &event["data"]["owner"]),
@@ -40,9 +40,9 @@ async fn a_delegate_decides_on_behalf_of_the_owner() {
     assert_eq!(inbox(&app, "reviewer", "mine").await, []);
 
     let approve = json!({ "outcome": "APPROVE" });
-    let gone = tell(&app, "reviewer", &task, "decide", approve.clone()).await;
+    let gone = post_action(&app, "reviewer", &task, "decide", approve.clone()).await;
     assert_eq!(gone.problem(403, "forbidden")["reason"], "not_owner");
-    let decided = tell(&app, "dee", &task, "decide", approve).await;
+    let decided = post_action(&app, "dee", &task, "decide", approve).await;
     let decision = &decided.expect(200)["task"]["decision"];
     assert_eq!(
         (&decision["actor"], &decision["onBehalfOf"]),
@@ -54,20 +54,20 @@ async fn a_delegate_decides_on_behalf_of_the_owner() {
 async fn a_delegated_task_is_returned_once() {
     let app = TestApp::start().await;
     let task = owned(&app).await;
-    let early = tell(&app, "reviewer", &task, "resolve", json!({})).await;
+    let early = post_action(&app, "reviewer", &task, "resolve", json!({})).await;
     early.problem(409, "not_delegated");
     for (from, person) in [("reviewer", "dee"), ("dee", "eli")] {
-        let answer = tell(&app, from, &task, "delegate", to(person)).await;
+        let answer = post_action(&app, from, &task, "delegate", to(person)).await;
         answer.expect(200);
     }
-    let circle = tell(&app, "eli", &task, "delegate", to("reviewer")).await;
+    let circle = post_action(&app, "eli", &task, "delegate", to("reviewer")).await;
     let circle = circle.problem(422, "invalid_input");
     assert_eq!(circle["errors"][0]["code"], "delegation_circle");
     for (from, owner) in [("eli", "dee"), ("dee", "reviewer")] {
-        let back = tell(&app, from, &task, "resolve", json!({})).await;
+        let back = post_action(&app, from, &task, "resolve", json!({})).await;
         assert_eq!(back.expect(200)["task"]["owner"], owner);
     }
-    let again = tell(&app, "dee", &task, "resolve", json!({})).await;
+    let again = post_action(&app, "dee", &task, "resolve", json!({})).await;
     assert_eq!(again.problem(403, "forbidden")["reason"], "not_owner");
 }
 
@@ -77,13 +77,13 @@ async fn a_returned_task_is_released_if_its_owner_may_not_decide_it_any_more() {
     known(&app, &["dee"]).await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
-    let told = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
-    told.expect(200);
+    let answer = post_action(&app, "reviewer", &task, "delegate", to("dee")).await;
+    answer.expect(200);
     let left = delete(&app, "admin", "/v1/groups/reviewers/members/reviewer").await;
     left.expect(200);
     // The reassessments of that change do not touch the task, which the delegate owns. They end before it is returned.
     sql(&app, "delete from reassessment").await;
-    let back = tell(&app, "dee", &task, "resolve", json!({})).await;
+    let back = post_action(&app, "dee", &task, "resolve", json!({})).await;
     back.expect(200);
     assert_eq!(owner(&app, &instance).await, "reviewer");
     let timers = app.timers();
@@ -101,7 +101,7 @@ async fn a_task_is_delegated_only_to_known_and_eligible_people() {
         ("reviewer", "/to", "delegation_to_self"),
         ("", "/to", "malformed"),
     ] {
-        let answer = tell(&app, "reviewer", &task, "delegate", to(person)).await;
+        let answer = post_action(&app, "reviewer", &task, "delegate", to(person)).await;
         assert_eq!(answer.status, 422, "{person}");
         let error = &answer.body["errors"][0];
         assert_eq!(
@@ -114,12 +114,12 @@ async fn a_task_is_delegated_only_to_known_and_eligible_people() {
         ("x".repeat(2_001), "too_long"),
     ] {
         let body = json!({ "to": "dee", "reason": reason });
-        let answer = tell(&app, "reviewer", &task, "delegate", body).await;
+        let answer = post_action(&app, "reviewer", &task, "delegate", body).await;
         let problem = answer.problem(422, "invalid_request");
         assert_eq!(problem["errors"][0]["code"], code);
     }
     assert_eq!(rows(&app).await, before);
-    let own = tell(&app, "reviewer", &task, "delegate", to("author")).await;
+    let own = post_action(&app, "reviewer", &task, "delegate", to("author")).await;
     assert_eq!(own.problem(403, "forbidden")["reason"], "own_request");
     assert_eq!(
         refused(&app, "reviewer", Some(&task), "own_request").await,

@@ -32,12 +32,12 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 503]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[AT_ONCE]));
     app.started("doc-1").await;
-    let dead = waiting(&app, &made, "dead", 1).await.remove(0);
-    let tried = attempts(&app, &made, &dead).await;
-    let told: Vec<_> = tried
+    let dead = waiting(&app, &subscription, "dead", 1).await.remove(0);
+    let tried = attempts(&app, &subscription, &dead).await;
+    let listed: Vec<_> = tried
         .iter()
         .map(|one| (one["status"].clone(), one["error"].clone()))
         .collect();
@@ -45,11 +45,11 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
         let error = format!("the receiver answered {status}; only 2xx accepts");
         (json!(status), json!(error))
     };
-    assert_eq!(told, [refused(503), refused(500)], "the newest first");
+    assert_eq!(listed, [refused(503), refused(500)], "the newest first");
     let timed = |one: &Value| one["at"].is_string() && one["durationMs"].is_u64();
     assert!(tried.iter().all(timed), "{tried:?}");
 
-    let discard = path(&made, &dead, "discard");
+    let discard = path(&subscription, &dead, "discard");
     let reason = json!({ "reason": "Nobody reads it" });
     app.post("author", &discard, reason.clone())
         .await
@@ -58,7 +58,7 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
         let refused = app.post("admin", &discard, none).await;
         assert!(matches!(refused.status, 400 | 422));
     }
-    waiting(&app, &made, "dead", 1).await;
+    waiting(&app, &subscription, "dead", 1).await;
     let done = app.post("admin", &discard, reason.clone()).await;
     assert_eq!(done.status, 204);
     let kept = "select actor || ': ' || (payload::json ->> 'reason') from audit_entry where type = 'DELIVERY_DISCARDED'";
@@ -67,22 +67,22 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
         .await
         .expect("entries");
     assert_eq!(kept, ["admin: Nobody reads it"]);
-    waiting(&app, &made, "discarded", 1).await;
+    waiting(&app, &subscription, "discarded", 1).await;
     // A retry of all dead deliveries leaves it out. It can be retried by itself.
-    let id = made["id"].as_str().expect("an id");
+    let id = subscription["id"].as_str().expect("an id");
     let all = format!("/v1/subscriptions/{id}/deliveries/retry");
     let retried = app.post("admin", &all, json!({})).await.expect(200);
     assert_eq!(retried, json!({ "retried": 0, "more": false }));
     let (first, _) = (hook.next().await, hook.next().await);
-    let retry = path(&made, &dead, "retry");
+    let retry = path(&subscription, &dead, "retry");
     assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
     assert_eq!(hook.next().await.id(), first.id());
-    let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+    let delivered = waiting(&app, &subscription, "delivered", 1).await.remove(0);
     assert_eq!(
         (&delivered["id"], &delivered["attempts"]),
         (&dead["id"], &json!(1))
     );
-    let tried = attempts(&app, &made, &delivered).await;
+    let tried = attempts(&app, &subscription, &delivered).await;
     assert_eq!(
         (tried.len(), &tried[0]["status"], &tried[0]["error"]),
         (3, &json!(200), &Value::Null)
@@ -99,26 +99,26 @@ async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
 async fn a_test_event_reaches_the_receiver_whatever_it_subscribes_to() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["flow.completed"]).await;
-    let id = made["id"].as_str().expect("an id");
+    let subscription = subscribe(&app, &hook.url, &["flow.completed"]).await;
+    let id = subscription["id"].as_str().expect("an id");
     let test = format!("/v1/subscriptions/{id}/test");
     app.post("author", &test, json!({}))
         .await
         .problem(403, "permission_missing");
-    let told = app.post("admin", &test, json!({})).await.expect(202);
+    let answer = app.post("admin", &test, json!({})).await.expect(202);
     let working = notifier(&app, settings(&[AT_ONCE]));
     let received = hook.next().await;
-    assert_eq!(received.id(), told["id"].as_str().expect("an id"));
+    assert_eq!(received.id(), answer["id"].as_str().expect("an id"));
     assert_eq!(received.body["type"], "dev.wrkflw.webhook.test");
     assert_eq!(received.body["data"], json!({ "subscriptionId": id }));
     let schema = received.body["dataschema"].as_str().expect("a URL");
     let schema = schema.strip_prefix("http://localhost:8080").expect("ours");
     let schema = app.get("", schema).await.expect(200);
     assert!(jsonschema::is_valid(&schema, &received.body["data"]));
-    let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+    let delivered = waiting(&app, &subscription, "delivered", 1).await.remove(0);
     assert_eq!(
         (&delivered["id"], &delivered["instanceId"]),
-        (&told["id"], &Value::Null)
+        (&answer["id"], &Value::Null)
     );
     drop(working);
     for _ in 0..10 {
@@ -132,18 +132,18 @@ async fn a_test_event_reaches_the_receiver_whatever_it_subscribes_to() {
 #[tokio::test]
 async fn an_unknown_delivery_is_not_found() {
     let app = TestApp::start().await;
-    let made = subscribe(&app, "http://127.0.0.1:9/", &["task.created"]).await;
+    let subscription = subscribe(&app, "http://127.0.0.1:9/", &["task.created"]).await;
     let unknown = json!({ "id": "00000000-0000-0000-0000-000000000000" });
     for what in ["retry", "discard"] {
         let body = match what {
             "discard" => json!({ "reason": "Nobody reads it" }),
             _ => json!({}),
         };
-        app.post("admin", &path(&made, &unknown, what), body)
+        app.post("admin", &path(&subscription, &unknown, what), body)
             .await
             .problem(404, "not_found");
     }
-    app.get("admin", &path(&made, &unknown, "attempts"))
+    app.get("admin", &path(&subscription, &unknown, "attempts"))
         .await
         .problem(404, "not_found");
 }
@@ -225,19 +225,24 @@ async fn events_show_on_request_their_deliveries_to_each_webhook() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[503, 200]);
-    let made = subscribe(&app, &hook.url, &["flow.started"]).await;
+    let subscription = subscribe(&app, &hook.url, &["flow.started"]).await;
     let _working = notifier(&app, settings(&[]));
     let first = app.start_answer("doc-1").await;
-    waiting(&app, &made, "dead", 1).await;
+    waiting(&app, &subscription, "dead", 1).await;
     let second = app.start_answer("doc-2").await;
-    waiting(&app, &made, "delivered", 1).await;
+    waiting(&app, &subscription, "delivered", 1).await;
     let _ = (hook.next().await, hook.next().await);
     for (started, state, status) in [(&first, "dead", 503), (&second, "delivered", 200)] {
         let events = of_events(&app, started).await;
-        let told = events[0]["webhooks"].as_array().expect("deliveries");
-        assert_eq!(told.len(), 1, "{told:?}");
-        let one = &told[0];
-        let expected = (&made["id"], &json!(hook.url), &json!(state), &json!(status));
+        let deliveries = events[0]["webhooks"].as_array().expect("deliveries");
+        assert_eq!(deliveries.len(), 1, "{deliveries:?}");
+        let one = &deliveries[0];
+        let expected = (
+            &subscription["id"],
+            &json!(hook.url),
+            &json!(state),
+            &json!(status),
+        );
         assert_eq!(
             (
                 &one["subscriptionId"],
@@ -287,18 +292,18 @@ async fn a_delivery_of_a_deleted_subscription_is_not_sent() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     for what in ["test", "retry"] {
-        let made = subscribe(&app, &hook.url, &["task.created"]).await;
+        let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
         let working = notifier(&app, settings(&[]));
         app.started(&format!("doc-{what}")).await;
         hook.next().await;
-        let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+        let delivered = waiting(&app, &subscription, "delivered", 1).await.remove(0);
         drop(working);
         let path = match what {
             "test" => format!(
                 "/v1/subscriptions/{}/test",
-                made["id"].as_str().expect("an id")
+                subscription["id"].as_str().expect("an id")
             ),
-            _ => path(&made, &delivered, "retry"),
+            _ => path(&subscription, &delivered, "retry"),
         };
         let deletion = begun(&app, "delete from subscription").await;
         let request = app.post("admin", &path, json!({}));
@@ -318,11 +323,11 @@ async fn a_subscription_can_be_deleted_while_a_failure_is_stored() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[Duration::from_hours(1)]));
     app.started("doc-1").await;
     hook.next().await;
-    waiting(&app, &made, "pending", 1).await;
+    waiting(&app, &subscription, "pending", 1).await;
     let mut failure = begun(&app, "update webhook_delivery set attempts = attempts + 1").await;
     let storing = async {
         awaited(&app).await;
@@ -330,7 +335,7 @@ async fn a_subscription_can_be_deleted_while_a_failure_is_stored() {
         counted.execute(&mut *failure).await.expect("no deadlock");
         failure.commit().await.expect("committed");
     };
-    let id = made["id"].as_str().expect("an id");
+    let id = subscription["id"].as_str().expect("an id");
     let path = format!("/v1/subscriptions/{id}");
     let host = app.host();
     let deletion = host.send("admin", "DELETE", &path, &[], None);

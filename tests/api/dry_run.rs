@@ -39,13 +39,13 @@ async fn succeeds(app: &TestApp, step: &Step<'_>) -> Value {
     let (dry, real) = both(app, step).await;
     assert_eq!(dry.status, 200, "{}", dry.text);
     assert_eq!(dry.headers.get("etag"), real.headers.get("etag"));
-    let told = dry.expect(200);
+    let answer = dry.expect(200);
     assert_eq!(
-        (&told["dryRun"], &real.body["dryRun"]),
+        (&answer["dryRun"], &real.body["dryRun"]),
         (&json!(true), &json!(false))
     );
-    assert!(!told["events"].as_array().expect("events").is_empty());
-    assert_eq!(blurred(&told), blurred(&real.body), "{}", step.path);
+    assert!(!answer["events"].as_array().expect("events").is_empty());
+    assert_eq!(blurred(&answer), blurred(&real.body), "{}", step.path);
     real.body
 }
 

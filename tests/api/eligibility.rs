@@ -52,20 +52,20 @@ impl Timeline {
     async fn eligibility(&self, instance: &Value, at: Timestamp) -> Value {
         let id = instance["id"].as_str().expect("an id");
         let path = format!("/v1/instances/{id}/eligibility?at={at}");
-        let told = self.host.send("author", "GET", &path, &[], None).await;
-        told.expect(200)
+        let answer = self.host.send("author", "GET", &path, &[], None).await;
+        answer.expect(200)
     }
 
     /// `person how` of everybody eligible for the only open task, and `person why` of the excluded.
-    async fn told(&self, instance: &Value, at: Timestamp) -> (Vec<String>, Vec<String>) {
-        let told = self.eligibility(instance, at).await;
-        let task = &told["tasks"][0];
+    async fn people(&self, instance: &Value, at: Timestamp) -> (Vec<String>, Vec<String>) {
+        let answer = self.eligibility(instance, at).await;
+        let task = &answer["tasks"][0];
         let list = |which: &str, member: &str, word: &str| -> Vec<String> {
-            let people = task[which].as_array().unwrap_or_else(|| panic!("{told}"));
-            let said = people.iter().map(|one| {
+            let people = task[which].as_array().unwrap_or_else(|| panic!("{answer}"));
+            let listed = people.iter().map(|one| {
                 let words = one[member].as_array().expect("a list").iter();
                 let words: Vec<_> = words
-                    .map(|said| said[word].as_str().expect("a word"))
+                    .map(|way| way[word].as_str().expect("a word"))
                     .collect();
                 format!(
                     "{} {}",
@@ -73,7 +73,7 @@ impl Timeline {
                     words.join("+")
                 )
             });
-            said.collect()
+            listed.collect()
         };
         (
             list("eligible", "ways", "how"),
@@ -90,7 +90,7 @@ fn strings(texts: &[&str]) -> Vec<String> {
 async fn the_response_names_who_could_act_and_how() {
     let line = Timeline::new().await;
     let instance = line.started().await;
-    let told = line.eligibility(&instance, line.now()).await;
+    let answer = line.eligibility(&instance, line.now()).await;
     let task = &instance["states"][0]["tasks"][0];
     let group = json!([{ "how": "group", "group": "reviewers" }]);
     let expected = json!({
@@ -102,7 +102,7 @@ async fn the_response_names_who_could_act_and_how() {
             "excluded": [{ "person": "author", "exclusions": [{ "why": "requester" }] }],
         }],
     });
-    assert_eq!(told, expected);
+    assert_eq!(answer, expected);
     let id = instance["id"].as_str().expect("an id");
     let path = format!("/v1/instances/{id}/eligibility");
     let now = line.host.send("author", "GET", &path, &[], None).await;
@@ -138,7 +138,7 @@ async fn a_membership_counts_in_its_period() {
         (back, &both),
         (line.now(), &both),
     ] {
-        assert_eq!(line.told(&instance, at).await.0, *expected, "{at}");
+        assert_eq!(line.people(&instance, at).await.0, *expected, "{at}");
     }
 }
 
@@ -160,20 +160,20 @@ async fn the_past_state_of_the_instance_counts() {
         .await
         .expect(200);
     line.pass();
-    let (eligible, excluded) = line.told(&instance, begun).await;
+    let (eligible, excluded) = line.people(&instance, begun).await;
     assert_eq!(eligible, ["reviewer group", "reviewer2 group"]);
     assert_eq!(excluded, ["author requester"]);
-    let (eligible, excluded) = line.told(&instance, claimed).await;
+    let (eligible, excluded) = line.people(&instance, claimed).await;
     assert_eq!(eligible, ["reviewer owner"]);
     assert_eq!(excluded, ["author requester", "reviewer2 owned"]);
     // The next state belongs to the approvers.
-    let (eligible, _) = line.told(&instance, decided).await;
+    let (eligible, _) = line.people(&instance, decided).await;
     assert_eq!(eligible, ["approver group"]);
     let revisions = [begun, claimed, decided].map(|at| line.eligibility(&instance, at));
     let revisions = futures_util::future::join_all(revisions).await;
     let revisions: Vec<_> = revisions
         .iter()
-        .map(|told| told["revision"].as_u64())
+        .map(|one| one["revision"].as_u64())
         .collect();
     assert_eq!(revisions, [Some(1), Some(2), Some(3)]);
     let cancel = format!(
@@ -199,8 +199,8 @@ async fn an_absence_counts_from_its_entry_until_it_is_ended() {
         .expect(200);
     let instance = line.started().await;
     let begun = line.now();
-    let made = line.pass();
-    let hours = |hours: i64| made + jiff::SignedDuration::from_hours(hours);
+    let entered_at = line.pass();
+    let hours = |hours: i64| entered_at + jiff::SignedDuration::from_hours(hours);
     // Its period begins before it was entered. Past moments before the entry do not know it.
     let body = json!({ "substitute": "sub", "from": begun, "until": hours(5) });
     let path = "/v1/people/reviewer/absences";
@@ -224,17 +224,17 @@ async fn an_absence_counts_from_its_entry_until_it_is_ended() {
     let with = strings(&["reviewer group", "reviewer2 group", "sub substitute"]);
     for (at, expected) in [
         (begun, &without),
-        (made - instant, &without),
-        (made, &with),
+        (entered_at - instant, &without),
+        (entered_at, &with),
         (off - instant, &with),
         (off, &without),
         (line.now(), &without),
     ] {
-        assert_eq!(line.told(&instance, at).await.0, *expected, "{at}");
+        assert_eq!(line.people(&instance, at).await.0, *expected, "{at}");
     }
-    let told = line.eligibility(&instance, made).await;
+    let answer = line.eligibility(&instance, entered_at).await;
     assert_eq!(
-        told["tasks"][0]["eligible"][2]["ways"],
+        answer["tasks"][0]["eligible"][2]["ways"],
         json!([{ "how": "substitute", "of": "reviewer" }])
     );
 }
@@ -246,21 +246,21 @@ async fn moments_before_the_start_and_in_the_future_are_refused() {
     line.pass();
     let instance = line.started().await;
     let id = instance["id"].as_str().expect("an id");
-    let ask = async |id: &str, query: &str| {
+    let get = async |id: &str, query: &str| {
         let path = format!("/v1/instances/{id}/eligibility{query}");
         line.host.send("author", "GET", &path, &[], None).await
     };
-    let early = ask(id, &format!("?at={before}")).await;
+    let early = get(id, &format!("?at={before}")).await;
     let detail = early.problem(404, "not_found")["detail"].clone();
     let detail = detail.as_str().expect("text");
     assert!(detail.contains("had begun by then"), "{detail}");
     let later = line.now() + jiff::SignedDuration::from_secs(1);
-    let future = ask(id, &format!("?at={later}")).await;
+    let future = get(id, &format!("?at={later}")).await;
     future.problem(400, "malformed_request");
-    ask(id, "?at=noon").await.problem(400, "malformed_request");
-    ask(id, "?when=now").await.problem(400, "malformed_request");
+    get(id, "?at=noon").await.problem(400, "malformed_request");
+    get(id, "?when=now").await.problem(400, "malformed_request");
     let unknown = "00000000-0000-7000-8000-000000000000";
-    ask(unknown, "").await.problem(404, "not_found");
+    get(unknown, "").await.problem(404, "not_found");
 }
 
 /// A custom event, and a comment: the type of the entry, and its payload before and after a text.
@@ -311,12 +311,16 @@ async fn a_history_that_is_too_long_is_refused() {
             "/v1/instances/{}/eligibility",
             instance["id"].as_str().expect("an id")
         );
-        let told = app.get("author", &path).await;
-        assert_eq!(told.status, status, "{entity}: {}", told.text);
+        let answer = app.get("author", &path).await;
+        assert_eq!(answer.status, status, "{entity}: {}", answer.text);
         if status == 200 {
-            assert_eq!(told.body["tasks"][0]["eligible"][0]["person"], "reviewer");
+            assert_eq!(answer.body["tasks"][0]["eligible"][0]["person"], "reviewer");
         } else {
-            assert_eq!(told.body["errors"][0]["code"], "too_long", "{}", told.text);
+            assert_eq!(
+                answer.body["errors"][0]["code"], "too_long",
+                "{}",
+                answer.text
+            );
         }
     }
 }
@@ -338,11 +342,11 @@ async fn comments_do_not_make_a_history_too_long() {
     }
     let shown = app.get("author", &of_instance).await.expect(200);
     let path = format!("{of_instance}/eligibility");
-    let told = app.get("author", &path).await.expect(200);
-    assert_eq!(told["revision"], shown["revision"], "the comment counts");
+    let answer = app.get("author", &path).await.expect(200);
+    assert_eq!(answer["revision"], shown["revision"], "the comment counts");
     let path = format!("{of_instance}/changes");
-    let told = app.get("author", &path).await.expect(200);
-    assert_eq!(told["data"][0]["actor"], "author", "{told}");
+    let answer = app.get("author", &path).await.expect(200);
+    assert_eq!(answer["data"][0]["actor"], "author", "{answer}");
 
     let last = "select max(seq) from audit_entry where stream_id = $1::text::uuid";
     let last: i64 = sqlx::query_scalar(last)

@@ -65,16 +65,16 @@ async fn an_issuer_needs_a_permission_and_cannot_exceed_their_own() {
     let (_, token) = bearer(&app.host(), "documents", "default", &["product"]);
     let headers = [("authorization", token.as_str())];
     let host = app.host();
-    let ask = async |change: Value| {
+    let post = async |change: Value| {
         let body = Some(body(&change));
         host.send("", "POST", PATH, &headers, body).await
     };
-    let more = ask(json!({})).await.problem(422, "invalid_request");
+    let more = post(json!({})).await.problem(422, "invalid_request");
     assert_eq!(more["errors"][0]["pointer"], "/roles");
     assert_eq!(more["errors"][0]["code"], "not_permitted");
     grant(&app, "reader", &["instance:read"]).await;
-    ask(json!({ "roles": ["reader"] })).await.expect(200);
-    let blind = ask(json!({ "roles": [] })).await;
+    post(json!({ "roles": ["reader"] })).await.expect(200);
+    let blind = post(json!({ "roles": [] })).await;
     let blind = blind.problem(422, "invalid_request");
     assert_eq!(blind["errors"][0]["code"], "not_permitted");
 }

@@ -208,16 +208,16 @@ async fn every_operation_has_a_recorded_example_that_fits_its_schema() {
     let lines: Vec<_> = examples
         .map(|(id, example)| format!("{}: {example}", json!(id)))
         .collect();
-    let made = format!("{{\n{}\n}}\n", lines.join(",\n"));
+    let rendered = format!("{{\n{}\n}}\n", lines.join(",\n"));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
     if std::env::var("UPDATE").is_ok_and(|update| update == "1") {
-        std::fs::write(&file, &made).expect("the file can be written");
+        std::fs::write(&file, &rendered).expect("the file can be written");
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
-    let mut pairs = made.lines().zip(committed.lines());
-    let differs = pairs.find(|(made, committed)| made != committed);
+    let mut pairs = rendered.lines().zip(committed.lines());
+    let differs = pairs.find(|(rendered, committed)| rendered != committed);
     assert!(
-        made == committed,
+        rendered == committed,
         "the examples differ from {FILE}. If that is intended, run the tests with UPDATE=1, build anew, and commit it: {differs:?}"
     );
 }

@@ -27,9 +27,9 @@ fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<Strin
     let found = [50, 99].map(|percent| {
         let (quiet, attacked) = (percentile(quiet, percent), percentile(attacked, percent));
         let fair = attacked <= quiet.mul_f64(RATIO_MAX) + NOISE;
-        let told =
+        let figures =
             format!("{what}, p{percent}: {quiet:?} without the others, {attacked:?} beside them");
-        (!fair).then_some(told)
+        (!fair).then_some(figures)
     });
     found.into_iter().flatten().next()
 }
@@ -37,14 +37,14 @@ fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<Strin
 /// One of a few trials must be fair. Transactions of other tests on the same server delay all events for a moment. Such a delay
 /// affects some trials, while the attack slows every one.
 async fn assert_fair(mut trial: impl AsyncFnMut(usize) -> Option<String>) {
-    let mut told = Vec::new();
+    let mut figures = Vec::new();
     for number in 0..TRIALS {
         match trial(number).await {
             None => return,
-            Some(unfair) => told.push(unfair),
+            Some(unfair) => figures.push(unfair),
         }
     }
-    panic!("{told:#?}");
+    panic!("{figures:#?}");
 }
 
 /// Accepts and counts connections, and sends nothing.
@@ -125,7 +125,7 @@ async fn served(
     stream: &mut Stream,
     name: &str,
 ) -> (Vec<Duration>, Vec<Duration>) {
-    let (mut told, mut listed) = (Vec::new(), Vec::new());
+    let (mut figures, mut listed) = (Vec::new(), Vec::new());
     for number in 0..12 {
         app.started(&format!("{name}-{number}")).await;
         let begun = Instant::now();
@@ -133,13 +133,13 @@ async fn served(
         for event in started["events"].as_array().expect("events") {
             assert_eq!(&stream.next().await.1, event);
         }
-        told.push(begun.elapsed());
+        figures.push(begun.elapsed());
         let begun = Instant::now();
         let list = neighbour.send("GET", "/v1/instances", Value::Null).await;
         list.expect(200);
         listed.push(begun.elapsed());
     }
-    (told, listed)
+    (figures, listed)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,7 +74,7 @@ async fn readers_of_a_database_restored_from_a_dump_miss_nothing() {
     let body = approval_start("doc-3");
     let forgotten = old.send("author", "POST", "/v1/instances", &[], Some(body));
     forgotten.await.expect(201);
-    let told = async {
+    let newest = async {
         loop {
             let all = old.send("author", "GET", "/v1/events?limit=100", &[], None);
             let all = all.await.expect(200);
@@ -84,7 +84,7 @@ async fn readers_of_a_database_restored_from_a_dump_miss_nothing() {
             crate::support::pause().await;
         }
     };
-    let beyond = tokio::time::timeout(TIMEOUT, told).await;
+    let beyond = tokio::time::timeout(TIMEOUT, newest).await;
     let beyond = beyond.expect("the feed tells of the event that is lost");
 
     let claim = format!("/v1/tasks/{}/claim", task_of(&first["instance"]));
@@ -138,14 +138,14 @@ async fn receivers_get_the_events_of_a_dump_and_all_later_ones_once() {
     much_happened(&app).await;
     let mut hook = Receiver::start().await;
     app.started("doc-0").await;
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let working = notifier(&app, settings(&[]));
     let first = app.start_answer("doc-1").await;
     assert_eq!(hook.next().await.body["subject"], first["instance"]["id"]);
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     drop(working);
-    let told = "select count(*) from notification";
-    let before = count(&app.database, told).await;
+    let query = "select count(*) from notification";
+    let before = count(&app.database, query).await;
     // Nobody was notified of this one.
     let second = app.start_answer("doc-2").await;
     let own = OwnPostgres::start().await;
@@ -158,9 +158,9 @@ async fn receivers_get_the_events_of_a_dump_and_all_later_ones_once() {
         subjects.contains(&second["instance"]["id"]) && subjects.contains(&third["instance"]["id"]),
         "{subjects:?}"
     );
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     assert!(hook.rest().is_empty(), "nothing is sent again");
-    assert_eq!(number(&pool, told).await, before + 2);
+    assert_eq!(number(&pool, query).await, before + 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

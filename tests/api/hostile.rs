@@ -276,8 +276,8 @@ async fn texts_of_a_guest_are_only_text() {
     let before = rows(&app).await["instance"];
     let answer = app.post("author", "/v1/instances", body).await;
     // In JSON, no byte is anything but text. Every response ends with a line feed.
-    let told = answer.text.trim_end_matches('\n');
-    assert!(!told.chars().any(char::is_control), "{}", answer.text);
+    let text = answer.text.trim_end_matches('\n');
+    assert!(!text.chars().any(char::is_control), "{}", answer.text);
     let problem = answer.problem(403, "forbidden");
     let reason = problem["reason"].as_str().expect("a code");
     assert!(reason.starts_with("\u{1b}[2J"), "{reason:?}");

@@ -13,7 +13,7 @@ pub(super) async fn tasks(app: &TestApp, user: &str, query: &str) -> Vec<Value> 
 }
 
 /// The actions on a task as the instance shows them, without what a row of a list leaves out.
-async fn told(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
+async fn actions(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
     let path = format!(
         "/v1/instances/{}/actions",
         task["instanceId"].as_str().expect("an id")
@@ -164,7 +164,10 @@ async fn outcomes_have_their_forms() {
         task["actions"][0]["refusal"]["code"], "decided_elsewhere",
         "{task}"
     );
-    assert_eq!(task["actions"], json!(told(&app, "approver", task).await));
+    assert_eq!(
+        task["actions"],
+        json!(actions(&app, "approver", task).await)
+    );
 }
 
 #[tokio::test]
@@ -225,7 +228,7 @@ async fn a_list_uses_the_rules_of_the_commands() {
         let listed = tasks(&app, user, "view=all&include=actions").await;
         assert_eq!(listed.len(), 5);
         for task in &listed {
-            let expected = told(&app, user, task).await;
+            let expected = actions(&app, user, task).await;
             assert!(expected.len() >= 5, "{expected:?}");
             assert_eq!(task["actions"], json!(expected), "{user}: {task}");
         }
@@ -235,7 +238,10 @@ async fn a_list_uses_the_rules_of_the_commands() {
         .await
         .expect(200);
     for task in tasks(&app, "reviewer", "view=all&include=actions").await {
-        assert_eq!(task["actions"], json!(told(&app, "reviewer", &task).await));
+        assert_eq!(
+            task["actions"],
+            json!(actions(&app, "reviewer", &task).await)
+        );
     }
 }
 
@@ -276,7 +282,10 @@ async fn a_list_considers_decisions_in_other_states() {
             vote["actions"][0]["refusal"]["code"], "already_decided",
             "{vote}"
         );
-        assert_eq!(vote["actions"], json!(told(&app, "reviewer", vote).await));
+        assert_eq!(
+            vote["actions"],
+            json!(actions(&app, "reviewer", vote).await)
+        );
     }
 }
 
@@ -401,11 +410,11 @@ async fn an_instance_shows_who_works_on_it_its_priority_its_deadline_and_the_sta
     );
 
     for step in ahead {
-        let told = format!(
+        let expected = format!(
             "{}: what is done.",
             step["title"].as_str().expect("a title")
         );
-        assert_eq!(step["description"], told, "{shown}");
+        assert_eq!(step["description"], expected, "{shown}");
     }
 
     let list = app

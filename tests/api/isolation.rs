@@ -49,7 +49,7 @@ async fn a_batch_that_fails_is_split_while_other_tenants_go_on() {
     const INSTANCES: usize = 10;
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
-    let mut theirs = neighbours_hook(&neighbour).await;
+    let mut others = neighbours_hook(&neighbour).await;
     let mut hook = Receiver::start().await;
     subscribe(&app, &hook.url, &TYPES).await;
     let slow = "create function refuse_many() returns trigger language plpgsql as $$ begin
@@ -67,28 +67,28 @@ async fn a_batch_that_fails_is_split_while_other_tenants_go_on() {
         app.started(&format!("doc-{number}")).await;
     }
     let _working = notifier(&app, settings(&[]));
-    neighbour_is_served(&neighbour, &mut theirs).await;
+    neighbour_is_served(&neighbour, &mut others).await;
     for _ in 0..INSTANCES * EVENTS_OF_A_START {
         hook.next().await;
     }
     // One for each task: ten of this tenant, two of the neighbour.
-    let told = "select count(*) filter (where tenant_id = 1) = 10 and count(*) filter (where tenant_id <> 1) = 2
+    let query = "select count(*) filter (where tenant_id = 1) = 10 and count(*) filter (where tenant_id <> 1) = 2
         from notification";
-    until(&app, told).await;
+    until(&app, query).await;
 }
 
 #[tokio::test]
 async fn webhooks_of_an_unreadable_version_delay_no_other_tenant() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
-    let mut theirs = neighbours_hook(&neighbour).await;
+    let mut others = neighbours_hook(&neighbour).await;
     let mut hook = Receiver::start().await;
     let own = subscribe(&app, &hook.url, &TYPES).await;
     app.started("doc-1").await;
     sql(&app, UNREADABLE).await;
     let _working = notifier(&app, settings(&[]));
     waiting(&app, &own, "pending", EVENTS_OF_A_START).await;
-    neighbour_is_served(&neighbour, &mut theirs).await;
+    neighbour_is_served(&neighbour, &mut others).await;
     assert!(hook.rest().is_empty());
     waiting(&app, &own, "pending", EVENTS_OF_A_START).await;
 }
@@ -125,13 +125,13 @@ async fn events_of_an_unreadable_version_delay_no_other_tenant() {
     let graphs = "create table kept as select * from definition_version where tenant_id = 1";
     sql(&app, graphs).await;
     sql(&app, UNREADABLE).await;
-    let theirs = neighbour.start("theirs").await;
+    let others = neighbour.start("theirs").await;
     sql(&app, IN_ONE_PARTITION).await;
 
-    let (_sending, mut consumer) = sent_first(&app, &theirs).await;
-    let told = "select last_error like 'this release cannot read version 1 of the definition document-approval: %'
+    let (_sending, mut consumer) = sent_first(&app, &others).await;
+    let query = "select last_error like 'this release cannot read version 1 of the definition document-approval: %'
         from outbox_partition where partition = 0";
-    until(&app, told).await;
+    until(&app, query).await;
 
     let again = "set session_replication_role = replica;
         update definition_version v set graph = k.graph from kept k where v.tenant_id = 1 and v.key = k.key and v.version = k.version";
@@ -152,19 +152,19 @@ async fn more_unreadable_events_than_one_claim_reads_delay_no_others() {
         select e.partition, nextval('event_pos'), e.tenant_id, e.instance_id, e.seq, true from outbox_event e, generate_series(1, 400)";
     sql(&app, many).await;
     sql(&app, UNREADABLE).await;
-    let theirs = neighbour.start("theirs").await;
+    let others = neighbour.start("theirs").await;
     sql(&app, IN_ONE_PARTITION).await;
 
-    sent_first(&app, &theirs).await;
+    sent_first(&app, &others).await;
 }
 
 /// Sends events. Those of the neighbour's instance come first.
-async fn sent_first(app: &TestApp, theirs: &Value) -> (Sending, Consumer) {
+async fn sent_first(app: &TestApp, others: &Value) -> (Sending, Consumer) {
     let settings = dead_letters::settings(app);
     let sending = dead_letters::send(app, &settings);
     let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
     consumer.receive(EVENTS_OF_A_START).await;
-    let neighbours = theirs["instance"]["id"].as_str().expect("an id");
+    let neighbours = others["instance"]["id"].as_str().expect("an id");
     assert_eq!(keys(&consumer), [neighbours; EVENTS_OF_A_START]);
     (sending, consumer)
 }

@@ -113,7 +113,7 @@ async fn a_lookup_finds_the_absences_of_a_moment() {
     assert_eq!(before.await.expect("findings"), Findings::default());
     let meanwhile = lookups::look_up(store, tenant, &lookup, at("2100-01-01T00:00:00Z"));
     let found = meanwhile.await.expect("findings").stand_ins;
-    let told: Vec<_> = found
+    let listed: Vec<_> = found
         .iter()
         .flat_map(|(person, stand_ins)| stand_ins.iter().map(move |one| (person.as_str(), one)))
         .map(|(person, one)| {
@@ -132,7 +132,7 @@ async fn a_lookup_finds_the_absences_of_a_moment() {
     ];
     let expected =
         expected.map(|(one, of, groups, via)| (one, of, groups.to_owned(), via.to_owned()));
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
 }
 
 #[tokio::test]

@@ -111,9 +111,9 @@ async fn a_dry_run_is_checked_and_writes_nothing() {
         .expect(200);
     let before = rows(&app).await;
     let dry = |person: &str| format!("{}?dryRun=true", path(person));
-    let told = app.put("admin", &dry("author"), by("approver")).await;
+    let answer = app.put("admin", &dry("author"), by("approver")).await;
     assert_eq!(
-        told.expect(200),
+        answer.expect(200),
         json!({ "result": "changed", "dryRun": true, "orphans": [], "more": false })
     );
     delete(&app, "admin", &dry("author")).await.expect(200);

@@ -6,7 +6,7 @@ use super::*;
 use crate::audit::commands::prove_all;
 
 /// The response for this `Prefer` header, or without one.
-async fn told(app: &TestApp, user: &str, path: &str, prefer: &[&str], body: Value) -> Answer {
+async fn post(app: &TestApp, user: &str, path: &str, prefer: &[&str], body: Value) -> Answer {
     let host = app.host();
     let mut request = host.request(user, "POST", path);
     let headers = request.headers_mut().expect("headers");
@@ -27,7 +27,7 @@ fn names(value: &Value) -> BTreeSet<&str> {
 #[tokio::test]
 async fn an_approval_takes_three_requests_with_short_responses() {
     let app = TestApp::start().await;
-    let started = told(
+    let started = post(
         &app,
         "author",
         "/v1/instances",
@@ -42,7 +42,7 @@ async fn an_approval_takes_three_requests_with_short_responses() {
     let started = &started["instance"];
     let path = |instance: &Value| format!("/v1/tasks/{}/decide", task_of(instance));
     let approve = || json!({ "outcome": "APPROVE" });
-    let first = told(&app, "reviewer", &path(started), &[], approve()).await;
+    let first = post(&app, "reviewer", &path(started), &[], approve()).await;
     assert!(first.text.len() < 1024, "{}", first.text);
     assert_eq!(first.headers["etag"], "\"2\"");
     let first = first.expect(200);
@@ -63,7 +63,7 @@ async fn an_approval_takes_three_requests_with_short_responses() {
     assert_eq!(first["task"]["status"], "COMPLETED");
     assert_eq!(first["task"]["owner"], "reviewer");
     assert_eq!(first["task"]["outcome"], "APPROVE");
-    let second = told(&app, "approver", &path(&first["instance"]), &[], approve()).await;
+    let second = post(&app, "approver", &path(&first["instance"]), &[], approve()).await;
     let ended = &second.expect(200)["instance"];
     assert_eq!(
         (&ended["status"], &ended["revision"], &ended["states"]),
@@ -86,7 +86,7 @@ async fn the_caller_chooses_the_size_of_a_response() {
     let app = TestApp::start().await;
     let start = |entity: &str| approval_start(entity);
     let path = "/v1/instances";
-    let whole = told(&app, "author", path, &["return=representation"], start("a")).await;
+    let whole = post(&app, "author", path, &["return=representation"], start("a")).await;
     assert_eq!(whole.headers["preference-applied"], "return=representation");
     let whole = whole.expect(201);
     assert_eq!(
@@ -95,7 +95,7 @@ async fn the_caller_chooses_the_size_of_a_response() {
     );
     let members = names(&whole["instance"]);
     assert!(members.is_superset(&["data", "requesters"].into()));
-    let short = told(
+    let short = post(
         &app,
         "author",
         path,
@@ -109,15 +109,15 @@ async fn the_caller_chooses_the_size_of_a_response() {
     assert!(names(&short["instance"]).is_subset(&members), "{short}");
     // Without a preference, a dry run has the full response, because nothing else shows its result.
     let dry = format!("{path}?dryRun=true");
-    let unasked = told(&app, "author", &dry, &[], start("c"))
+    let unasked = post(&app, "author", &dry, &[], start("c"))
         .await
         .expect(200);
     assert_eq!(names(&unasked), names(&whole));
     assert_eq!(names(&unasked["instance"]), members);
-    let asked = told(&app, "author", &dry, &["return=minimal"], start("c")).await;
-    let asked = asked.expect(200);
+    let answer = post(&app, "author", &dry, &["return=minimal"], start("c")).await;
+    let answer = answer.expect(200);
     assert_eq!(
-        (names(&asked), &asked["dryRun"]),
+        (names(&answer), &answer["dryRun"]),
         (names(&short), &json!(true))
     );
 }
@@ -197,8 +197,8 @@ async fn actions_explain_decisions_without_a_claim() {
     let task = task_of(&instance);
     let decide = async |user: &str| {
         let path = format!("/v1/instances/{}/actions", instance["id"].as_str().unwrap());
-        let told = app.get(user, &path).await.expect(200);
-        let actions = told["actions"].as_array().expect("actions").clone();
+        let answer = app.get(user, &path).await.expect(200);
+        let actions = answer["actions"].as_array().expect("actions").clone();
         let found = actions.into_iter().find(|action| {
             (&action["action"], &action["outcome"]) == (&json!("decide"), &json!("APPROVE"))
         });
@@ -263,10 +263,14 @@ async fn whoever_has_a_task_claims_it_again_without_effect() {
     };
     let before = audit().await;
     for query in ["", "?dryRun=true"] {
-        let asked = format!("{path}{query}");
-        let again = app.post("reviewer", &asked, json!({})).await.expect(200);
-        let told = (&again["result"], &again["task"]["owner"]);
-        assert_eq!(told, (&json!("unchanged"), &json!("reviewer")), "{query}");
+        let address = format!("{path}{query}");
+        let again = app.post("reviewer", &address, json!({})).await.expect(200);
+        let outcome = (&again["result"], &again["task"]["owner"]);
+        assert_eq!(
+            outcome,
+            (&json!("unchanged"), &json!("reviewer")),
+            "{query}"
+        );
         assert_eq!(again["instance"]["revision"], first["instance"]["revision"]);
     }
     assert_eq!(audit().await, before, "nothing is recorded");
@@ -288,8 +292,8 @@ async fn whoever_has_a_task_claims_it_again_without_effect() {
     // It is not offered, because it does nothing.
     let offered = async |person: &str| {
         let path = format!("/v1/instances/{id}/actions");
-        let told = app.get(person, &path).await.expect(200)["actions"].clone();
-        let actions = told.as_array().expect("actions").clone();
+        let answer = app.get(person, &path).await.expect(200)["actions"].clone();
+        let actions = answer.as_array().expect("actions").clone();
         actions.iter().any(|one| one["action"] == "claim")
     };
     assert!(!offered("reviewer").await);

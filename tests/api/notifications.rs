@@ -61,19 +61,19 @@ async fn page(app: &TestApp, user: &str, query: &str) -> Value {
 }
 
 /// The newest notifications of a person, once there are this many.
-async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
+async fn notified(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
     let look = async || {
         let page = page(app, user, "limit=100").await;
         let data = page["data"].as_array().expect("data").clone();
         assert!(data.len() <= count, "{data:?}");
         data
     };
-    until_so(look, |told: &Vec<Value>| told.len() == count).await
+    until_so(look, |all: &Vec<Value>| all.len() == count).await
 }
 
-fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {
+fn kinds(all: &[Value]) -> Vec<(&str, &str, &str)> {
     let text = |one: &Value, name: &str| one[name].as_str().expect("text").len();
-    told.iter()
+    all.iter()
         .map(|one| {
             assert!(text(one, "id") == 36 && text(one, "eventId") == 36);
             let member = |name: &str| one[name].as_str().expect("text");
@@ -88,7 +88,7 @@ async fn candidates_are_notified_of_work_and_requesters_of_the_status() {
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let task = task_of(&started);
-    let of_group = told(&app, "reviewer", 1).await;
+    let of_group = notified(&app, "reviewer", 1).await;
     assert_eq!(
         kinds(&of_group),
         [("ASSIGNMENT_CREATED", "group", "reviewers")]
@@ -104,14 +104,14 @@ async fn candidates_are_notified_of_work_and_requesters_of_the_status() {
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
         .await;
     assert_eq!(
-        kinds(&told(&app, "approver", 1).await),
+        kinds(&notified(&app, "approver", 1).await),
         [("ASSIGNMENT_CREATED", "group", "approvers")]
     );
     // The author is in the group of reviewers, too. A decision that does not end the instance notifies the author of nothing.
-    let of_author = told(&app, "author", 1).await;
+    let of_author = notified(&app, "author", 1).await;
     let of_reviewers = ("ASSIGNMENT_CREATED", "group", "reviewers");
     assert_eq!(kinds(&of_author), [of_reviewers]);
-    told(&app, "outsider", 0).await;
+    notified(&app, "outsider", 0).await;
     let id = started["id"].as_str().expect("an id");
     for (what, reason) in [
         ("suspend", json!({ "reason": "audit" })),
@@ -121,7 +121,7 @@ async fn candidates_are_notified_of_work_and_requesters_of_the_status() {
         let path = format!("/v1/instances/{id}/{what}");
         app.post("admin", &path, reason).await.expect(200);
     }
-    let of_author = told(&app, "author", 4).await;
+    let of_author = notified(&app, "author", 4).await;
     let changed = ("STATUS_CHANGED", "user", "author");
     assert_eq!(kinds(&of_author), [changed, changed, changed, of_reviewers]);
     assert_eq!(of_author[0]["taskId"], Value::Null);
@@ -132,7 +132,7 @@ async fn candidates_are_notified_of_work_and_requesters_of_the_status() {
         .send("admin", "DELETE", member, &[], None)
         .await
         .expect(200);
-    told(&app, "author", 3).await;
+    notified(&app, "author", 3).await;
 }
 
 /// Three instances with two decisions each: one row for each task and one for each end, none for decisions.
@@ -148,8 +148,8 @@ async fn a_decision_makes_no_notification() {
         }
         assert_eq!(instance["status"], "COMPLETED");
     }
-    told(&app, "author", 3 + 3).await;
-    told(&app, "approver", 3).await;
+    notified(&app, "author", 3 + 3).await;
+    notified(&app, "approver", 3).await;
     let count = sqlx::query_scalar::<_, i64>("select count(*) from notification");
     let count = count.fetch_one(app.database.admin_pool()).await;
     assert_eq!(count.expect("a count"), 3 * (2 + 1));
@@ -160,7 +160,7 @@ async fn a_mention_notifies_people_who_have_not_muted_it() {
     let app = TestApp::start().await;
     super::people::known(&app, &["dee"]).await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["notification.mention"]).await;
+    let subscription = subscribe(&app, &hook.url, &["notification.mention"]).await;
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let comment = format!(
@@ -182,12 +182,12 @@ async fn a_mention_notifies_people_who_have_not_muted_it() {
     // The webhook is called about one person. All deliveries of a comment are made at once.
     let sent = hook.next().await;
     assert_eq!(sent.body["data"]["recipient"]["id"], "dee");
-    waiting(&app, &made, "delivered", 1).await;
-    assert_eq!(deliveries(&app, &made, "").await.len(), 1);
-    let mentioned = told(&app, "dee", 1).await;
+    waiting(&app, &subscription, "delivered", 1).await;
+    assert_eq!(deliveries(&app, &subscription, "").await.len(), 1);
+    let mentioned = notified(&app, "dee", 1).await;
     assert_eq!(kinds(&mentioned), [("MENTION", "user", "dee")]);
     // The writer of the comment is not notified, nor a person who muted mentions, nor about work of a group.
-    told(&app, "reviewer", 1).await;
+    notified(&app, "reviewer", 1).await;
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
         .await;
     let six = json!({ "mutedNotifications": ["MENTION", "MENTION", "MENTION", "MENTION", "MENTION", "MENTION"] });
@@ -196,13 +196,13 @@ async fn a_mention_notifies_people_who_have_not_muted_it() {
     assert_eq!(problem["errors"][0]["pointer"], "/mutedNotifications");
     let all = json!({ "mutedNotifications": ["MENTION"] });
     app.put("approver", preferences, all).await.expect(200);
-    let of_group = told(&app, "approver", 1).await;
+    let of_group = notified(&app, "approver", 1).await;
     assert_eq!(
         kinds(&of_group),
         [("ASSIGNMENT_CREATED", "group", "approvers")]
     );
     app.put("approver", preferences, muted()).await.expect(200);
-    told(&app, "approver", 0).await;
+    notified(&app, "approver", 0).await;
     let only = page(&app, "dee", "kind=MENTION").await;
     assert_eq!(only["data"], json!(mentioned));
     let other = page(&app, "dee", "kind=ESCALATION").await;
@@ -216,7 +216,7 @@ async fn notifications_are_read_once_by_their_recipients() {
     for entity in ["doc-1", "doc-2", "doc-3"] {
         app.started(entity).await;
     }
-    let all = told(&app, "reviewer", 3).await;
+    let all = notified(&app, "reviewer", 3).await;
     let path = |one: &Value| {
         format!(
             "/v1/notifications/{}/read",
@@ -234,7 +234,7 @@ async fn notifications_are_read_once_by_their_recipients() {
         .expect(204);
     let unread = page(&app, "reviewer2", "unread=true").await;
     assert_eq!(unread["data"], json!([all[0], all[2]]));
-    let seen = told(&app, "reviewer", 3).await;
+    let seen = notified(&app, "reviewer", 3).await;
     assert!(seen[1]["readAt"].is_string() && seen[0]["readAt"].is_null());
 
     let first = page(&app, "reviewer", "limit=2").await;
@@ -277,7 +277,7 @@ async fn another_notifier_continues_after_one_has_died() {
     assert!(second.is_none(), "a tenant is read by one at a time");
     drop(taken);
     let _working = notifier(&app, settings(&[]));
-    told(&app, "reviewer", 3).await;
+    notified(&app, "reviewer", 3).await;
 }
 
 /// The types of the entries that a notifier would process next, once there are any. Moves the position behind them.
@@ -310,8 +310,8 @@ async fn entries_without_notifications_are_read_only_for_subscribers() {
     app.started("doc-1").await;
     assert_eq!(unsent(&app).await, ["TASK_CREATED"]);
     let body = json!({ "url": "http://127.0.0.1:1/", "types": ["flow.*"] });
-    let made = app.post("admin", "/v1/subscriptions", body).await;
-    let made = made.expect(201);
+    let subscription = app.post("admin", "/v1/subscriptions", body).await;
+    let subscription = subscription.expect(201);
     app.started("doc-2").await;
     let all = ["FLOW_STARTED", "STATE_ENTERED", "TASK_CREATED"];
     assert_eq!(
@@ -319,7 +319,10 @@ async fn entries_without_notifications_are_read_only_for_subscribers() {
         all,
         "without entries of the time before"
     );
-    let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
+    let path = format!(
+        "/v1/subscriptions/{}",
+        subscription["id"].as_str().expect("an id")
+    );
     let host = app.host();
     let deleted = host.send("admin", "DELETE", &path, &[], None);
     deleted.await.expect(204);
@@ -342,8 +345,8 @@ async fn two_notifiers_notify_everybody_once() {
             .await;
     }
     // Each instance notifies its reviewers, including its author, and its approvers.
-    let all = told(&app, "author", INSTANCES).await;
-    told(&app, "approver", INSTANCES).await;
+    let all = notified(&app, "author", INSTANCES).await;
+    notified(&app, "approver", INSTANCES).await;
     let pairs: BTreeSet<_> = all
         .iter()
         .map(|one| (one["eventId"].to_string(), one["recipient"].to_string()))
@@ -378,6 +381,6 @@ async fn two_notifiers_notify_everybody_once() {
     tokio::time::timeout(TIMEOUT, reading)
         .await
         .expect("all is read");
-    told(&app, "author", INSTANCES).await;
-    told(&app, "approver", INSTANCES).await;
+    notified(&app, "author", INSTANCES).await;
+    notified(&app, "approver", INSTANCES).await;
 }

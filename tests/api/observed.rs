@@ -153,14 +153,14 @@ impl Watched {
         let id = format!("{}-{}", self.name, next_number());
         let answer = self.send(&self.app.host(), &id, user, path, body).await;
         let line = line(&id);
-        let told = (
+        let found = (
             &line["outcome"],
             &line["action"],
             &line["actor"],
             &line["traceId"],
         );
         assert_eq!(
-            told,
+            found,
             (&json!(outcome), &json!(action), &json!(user), &json!(TRACE)),
             "{}",
             answer.text
@@ -237,9 +237,9 @@ async fn work_without_a_step(watched: &Watched, id: &str, task: &str) {
     ] {
         let (_, line) = watched.ends(user, &path, body, outcome).await;
         if line.contains_key("version") {
-            let told = (&line["instance"], &line["from"], &line["to"]);
+            let found = (&line["instance"], &line["from"], &line["to"]);
             let still = json!("Submitted");
-            assert_eq!(told, (&json!(id), &still, &still));
+            assert_eq!(found, (&json!(id), &still, &still));
         }
     }
 }

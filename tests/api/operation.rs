@@ -1,6 +1,6 @@
 //! Operators reassign, reset, release, suspend and resume work, and restart ended instances.
 
-use super::people::{inbox, known, member, tell};
+use super::people::{inbox, known, member, post_action};
 use super::*;
 
 fn reason() -> Value {
@@ -24,13 +24,13 @@ async fn an_operator_reassigns_resets_and_releases() {
     let task = task_of(&instance);
     let to = |person: &str| json!({ "to": person, "reason": "as agreed" });
     for (what, body) in [("reassign", to("dee")), ("reset", reason())] {
-        let refused = tell(&app, "reviewer", &task, what, body).await;
+        let refused = post_action(&app, "reviewer", &task, what, body).await;
         let problem = refused.problem(403, "permission_missing");
         assert_eq!(problem["reason"], "task:assign");
     }
-    let pending = tell(&app, "admin", &task, "reset", reason()).await;
+    let pending = post_action(&app, "admin", &task, "reset", reason()).await;
     pending.problem(409, "not_claimed");
-    let given = tell(&app, "admin", &task, "reassign", to("dee")).await;
+    let given = post_action(&app, "admin", &task, "reassign", to("dee")).await;
     let given = given.expect(200);
     assert_eq!(
         (
@@ -44,10 +44,10 @@ async fn an_operator_reassigns_resets_and_releases() {
         inbox(&app, "dee", "mine").await,
         [(task.clone(), Value::Null)]
     );
-    let again = tell(&app, "admin", &task, "reassign", to("dee")).await;
+    let again = post_action(&app, "admin", &task, "reassign", to("dee")).await;
     let again = again.problem(422, "invalid_input");
     assert_eq!(again["errors"][0]["code"], "already_owner");
-    let unknown = tell(&app, "admin", &task, "reassign", to("stranger")).await;
+    let unknown = post_action(&app, "admin", &task, "reassign", to("stranger")).await;
     let unknown = unknown.problem(422, "invalid_input");
     assert_eq!(
         (
@@ -56,7 +56,7 @@ async fn an_operator_reassigns_resets_and_releases() {
         ),
         (&json!("/to"), &json!("unknown_person"))
     );
-    let reset = tell(&app, "admin", &task, "reset", reason()).await;
+    let reset = post_action(&app, "admin", &task, "reset", reason()).await;
     let reset = reset.expect(200);
     assert_eq!(reset["task"]["status"], "PENDING");
     assert_eq!(
@@ -67,7 +67,7 @@ async fn an_operator_reassigns_resets_and_releases() {
         (&json!("dee"), &json!("as agreed"))
     );
     claimed(&app, "reviewer", &instance).await;
-    let released = tell(&app, "admin", &task, "release", json!({})).await;
+    let released = post_action(&app, "admin", &task, "release", json!({})).await;
     let released = released.expect(200);
     assert_eq!(
         (
@@ -77,10 +77,10 @@ async fn an_operator_reassigns_resets_and_releases() {
         (&json!("PENDING"), &json!("by_operator"))
     );
     // A person chosen by an operator may decide without being a candidate.
-    let given = tell(&app, "admin", &task, "reassign", to("dee")).await;
+    let given = post_action(&app, "admin", &task, "reassign", to("dee")).await;
     given.expect(200);
     let approve = json!({ "outcome": "APPROVE" });
-    tell(&app, "dee", &task, "decide", approve)
+    post_action(&app, "dee", &task, "decide", approve)
         .await
         .expect(200);
 }
@@ -100,7 +100,7 @@ async fn a_suspended_instance_stands_still_until_it_is_resumed() {
         (&suspended["status"], &suspended["suspended"]["by"]),
         (&json!("SUSPENDED"), &json!("admin"))
     );
-    let claim = tell(&app, "reviewer", &task, "claim", json!({})).await;
+    let claim = post_action(&app, "reviewer", &task, "claim", json!({})).await;
     let problem = claim.problem(409, "instance_suspended");
     assert_eq!(
         (&problem["conflict"]["by"], &problem["conflict"]["reason"]),

@@ -7,11 +7,11 @@ const MEMBER: &str = "/v1/groups/reviewers/members/";
 async fn preview(app: &TestApp, method: &str, path: &str) -> Value {
     let before = rows(app).await;
     let path = format!("{path}?dryRun=true");
-    let told = app.host().send("admin", method, &path, &[], None).await;
-    let told = told.expect(200);
+    let answer = app.host().send("admin", method, &path, &[], None).await;
+    let answer = answer.expect(200);
     assert_eq!(rows(app).await, before, "{path} wrote");
-    assert_eq!(told["dryRun"], true);
-    told
+    assert_eq!(answer["dryRun"], true);
+    answer
 }
 
 /// The preview of the leave of `reviewer`, after `reviewer2` has left: nobody else can review for the author.
@@ -32,7 +32,7 @@ async fn the_last_member_who_leaves_orphans_tasks() {
         preview(&app, "DELETE", &reviewer2).await["orphans"],
         json!([])
     );
-    let told = last_leave(&app).await;
+    let answer = last_leave(&app).await;
     let task = &instance["states"][0]["tasks"][0];
     let expected = json!([{
         "taskId": task["id"], "instanceId": instance["id"],
@@ -41,7 +41,7 @@ async fn the_last_member_who_leaves_orphans_tasks() {
         "why": "author requested the instance",
     }]);
     assert_eq!(
-        (&told["orphans"], &told["more"]),
+        (&answer["orphans"], &answer["more"]),
         (&expected, &json!(false))
     );
     // A task that nobody could do before is not caused by this change.
@@ -61,14 +61,14 @@ async fn an_owner_who_leaves_orphans_their_task() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     claimed(&app, "reviewer", &instance).await;
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
-    let why = told["orphans"][0]["why"].as_str().expect("a reason");
+    let answer = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let why = answer["orphans"][0]["why"].as_str().expect("a reason");
     assert!(
         why.contains("reviewer has the task and is no longer a candidate"),
         "{why}"
     );
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
-    assert_eq!(told["orphans"], json!([]));
+    let answer = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
+    assert_eq!(answer["orphans"], json!([]));
 }
 
 #[tokio::test]
@@ -94,17 +94,17 @@ async fn the_end_of_an_absence_orphans_the_tasks_of_the_substitute() {
     )
     .await;
     let one = format!("{path}/{}", added["absence"]["id"].as_str().expect("an id"));
-    let told = preview(&app, "DELETE", &one).await;
-    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
+    let answer = preview(&app, "DELETE", &one).await;
+    assert_eq!(answer["orphans"].as_array().expect("orphans").len(), 1);
     // During the absence, the substitute has the groups of the absent person.
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
-    assert_eq!(told["orphans"], json!([]));
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
-    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
+    let answer = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
+    assert_eq!(answer["orphans"], json!([]));
+    let answer = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    assert_eq!(answer["orphans"].as_array().expect("orphans").len(), 1);
     // A task that was given to the substitute themselves is kept.
     sql(&app, "update task set ownership = '{\"assigned\":true}'").await;
-    let told = preview(&app, "DELETE", &one).await;
-    assert_eq!(told["orphans"], json!([]));
+    let answer = preview(&app, "DELETE", &one).await;
+    assert_eq!(answer["orphans"], json!([]));
 }
 
 /// An offer to a manager is made to that person, who keeps it.
@@ -125,8 +125,8 @@ async fn a_change_of_managers_orphans_nothing() {
     });
     let started = app.post("author", "/v1/instances", body).await.started();
     let task = task_of(&started);
-    let told = preview(&app, "DELETE", path).await;
-    assert_eq!(told["orphans"], json!([]));
+    let answer = preview(&app, "DELETE", path).await;
+    assert_eq!(answer["orphans"], json!([]));
     delete(&app, "admin", path).await.expect(200);
     let claim = format!("/v1/tasks/{task}/claim");
     app.post("approver", &claim, json!({})).await.expect(200);
@@ -155,13 +155,13 @@ async fn a_list_of_orphans_is_limited() {
          insert into task_candidate select c.tenant_id, c.kind, c.principal, pg_temp.other(c.task_id, n) from task_candidate c, generate_series(1, 1000) n",
     )
     .await;
-    let told = last_leave(&app).await;
-    let orphans = told["orphans"].as_array().expect("orphans");
-    assert_eq!((orphans.len(), &told["more"]), (200, &json!(true)));
+    let answer = last_leave(&app).await;
+    let orphans = answer["orphans"].as_array().expect("orphans");
+    assert_eq!((orphans.len(), &answer["more"]), (200, &json!(true)));
     // All of them are checked, in batches, without a gap.
-    let told = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
+    let answer = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
     assert_eq!(
-        (&told["orphans"], &told["more"]),
+        (&answer["orphans"], &answer["more"]),
         (&json!([]), &json!(false))
     );
 }
@@ -181,11 +181,11 @@ async fn an_orphan_is_found_behind_many_other_tasks() {
         insert into task_candidate select t.tenant_id, 'group', 'reviewers', c.id from copy c join task t on t.id = c.id",
     )
     .await;
-    let told = last_leave(&app).await;
-    let orphans = told["orphans"].as_array().expect("orphans");
-    assert_eq!(orphans.len(), 1, "{told}");
+    let answer = last_leave(&app).await;
+    let orphans = answer["orphans"].as_array().expect("orphans");
+    assert_eq!(orphans.len(), 1, "{answer}");
     assert_eq!(
-        (&orphans[0]["taskId"], &told["more"]),
+        (&orphans[0]["taskId"], &answer["more"]),
         (orphan, &json!(false))
     );
 }

@@ -253,8 +253,8 @@ async fn other_errors_of_a_query_are_reported_too() {
         let problem = app.get("admin", path).await.problem(400, code);
         let error = &problem["errors"][0];
         assert_eq!(error["pointer"], *pointer, "{path}: {problem}");
-        let told = error["detail"].as_str().expect("a detail");
-        assert!(told.starts_with(detail), "{path}: {told}");
+        let found = error["detail"].as_str().expect("a detail");
+        assert!(found.starts_with(detail), "{path}: {found}");
     }
     let attribute = app.get("admin", "/v1/instances?attribute.a/b=eq:1").await;
     let problem = attribute.problem(422, "invalid_request");

@@ -65,7 +65,13 @@ pub(super) async fn managed(app: &TestApp, person: &str, manager: &str) {
 }
 
 /// Sends a command about a task.
-pub(super) async fn tell(app: &TestApp, user: &str, task: &str, what: &str, body: Value) -> Answer {
+pub(super) async fn post_action(
+    app: &TestApp,
+    user: &str,
+    task: &str,
+    what: &str,
+    body: Value,
+) -> Answer {
     let path = format!("/v1/tasks/{task}/{what}");
     app.post(user, &path, body).await
 }
@@ -125,9 +131,9 @@ async fn many_names_are_looked_up_in_one_request() {
     };
     put("/v1/people/u%2C%201", "Marah").await;
     put("/v1/groups/author", "Not the person").await;
-    let asked =
+    let body =
         json!({ "people": ["u, 1", "author", "author", "nobody"], "groups": ["author", "u, 1"] });
-    let found = app.post("author", "/v1/names", asked).await.expect(200);
+    let found = app.post("author", "/v1/names", body).await.expect(200);
     let author = &app.get("author", "/v1/people/author").await.expect(200)["name"];
     let names = json!({
         "people": { "author": author, "u, 1": "Marah" }, "groups": { "author": "Not the person" },

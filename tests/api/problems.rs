@@ -63,7 +63,7 @@ async fn of_tokens(app: &TestApp) -> Vec<Asked> {
         claims
     };
     let path = "/v1/instances";
-    let mut asked = vec![ask(app, "", "GET", path, &[], None).await];
+    let mut answers = vec![ask(app, "", "GET", path, &[], None).await];
     for token in [
         "Bearer nonsense".to_owned(),
         signed(&claims("exp", json!(1)), SECRET),
@@ -72,7 +72,7 @@ async fn of_tokens(app: &TestApp) -> Vec<Asked> {
         signed(&claims("sub", json!("")), SECRET),
         signed(&claims("tenant", json!("nowhere")), SECRET),
     ] {
-        asked.push(ask(app, "", "GET", path, &[("authorization", &token)], None).await);
+        answers.push(ask(app, "", "GET", path, &[("authorization", &token)], None).await);
     }
     // Nothing listens at this address.
     let unreachable = AuthSettings {
@@ -87,8 +87,8 @@ async fn of_tokens(app: &TestApp) -> Vec<Asked> {
     let answer = host
         .send("", "GET", path, &[("authorization", &token)], None)
         .await;
-    asked.push((path.to_owned(), answer));
-    asked
+    answers.push((path.to_owned(), answer));
+    answers
 }
 
 async fn of_requests(app: &TestApp) -> Vec<Asked> {
@@ -96,7 +96,7 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
     let body = || Some(approval_start("doc-9"));
     let large = json!({ "entityId": "x".repeat(300_000) });
     let padding = "x".repeat(17_000);
-    let mut asked = vec![
+    let mut answers = vec![
         ask(app, "author", "GET", "/v1/instances?limit=0", &[], None).await,
         ask(app, "author", "GET", "/v1/instances?after=*", &[], None).await,
         ask(app, "author", "GET", "/v1/nothing", &[], None).await,
@@ -151,10 +151,10 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
     ];
     for (content_type, body) in [("application/json", "{"), ("text/plain", "hello")] {
         let answer = raw(&app.host(), "author", ("POST", path), content_type, body).await;
-        asked.push((path.to_owned(), answer));
+        answers.push((path.to_owned(), answer));
     }
-    asked.extend(of_full_lists(app).await);
-    asked
+    answers.extend(of_full_lists(app).await);
+    answers
 }
 
 /// One subscription too many, and an invalid key.
@@ -261,7 +261,7 @@ async fn of_operation(app: &TestApp) -> Vec<Asked> {
     let on_instance = |what: &str| format!("/v1/instances/{id}/{what}");
     let reason = || json!({ "reason": "as agreed" });
     let to = |person: &str| json!({ "to": person, "reason": "away" });
-    let mut asked = Vec::new();
+    let mut answers = Vec::new();
     for (user, path, body) in [
         ("admin", on_task("reset"), reason()),
         ("reviewer", on_task("claim"), json!({})),
@@ -278,9 +278,9 @@ async fn of_operation(app: &TestApp) -> Vec<Asked> {
         ("admin", on_instance("suspend"), reason()),
         ("eli", on_task("resolve"), json!({})),
     ] {
-        asked.push(ask(app, user, "POST", &path, &[], Some(body)).await);
+        answers.push(ask(app, user, "POST", &path, &[], Some(body)).await);
     }
-    asked
+    answers
 }
 
 /// One operation too many, and a migration after which nobody could work.
@@ -326,7 +326,7 @@ async fn of_migrations(app: &TestApp) -> Vec<Asked> {
 
 async fn of_logic(app: &TestApp) -> Vec<Asked> {
     let empty = || Some(json!({}));
-    let mut asked = Vec::new();
+    let mut answers = Vec::new();
     let body = hostile_start("t-1", json!({}));
     let instance = app.post("author", "/v1/instances", body).await.started();
     let decide = format!(
@@ -335,20 +335,20 @@ async fn of_logic(app: &TestApp) -> Vec<Asked> {
     );
     for behaviour in ["refuse", "spin", "trap", "huge"] {
         let body = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
-        asked.push(ask(app, "reviewer", "POST", &decide, &[], Some(body)).await);
+        answers.push(ask(app, "reviewer", "POST", &decide, &[], Some(body)).await);
     }
     for what in ["retire", "activate"] {
         let path = format!("/v1/definitions/hostile/versions/1/{what}");
-        asked.push(ask(app, "admin", "POST", &path, &[], empty()).await);
+        answers.push(ask(app, "admin", "POST", &path, &[], empty()).await);
     }
     let body = Some(hostile_start("t-2", json!({})));
-    asked.push(ask(app, "author", "POST", "/v1/instances", &[], body).await);
+    answers.push(ask(app, "author", "POST", "/v1/instances", &[], body).await);
     let config = json!({ "initiators": "nobodies" });
     let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
     let version = &published.await.expect(201)["version"];
     let path = format!("/v1/definitions/document-approval/versions/{version}/activate");
-    asked.push(ask(app, "admin", "POST", &path, &[], empty()).await);
-    asked
+    answers.push(ask(app, "admin", "POST", &path, &[], empty()).await);
+    answers
 }
 
 /// Checks the form of RFC 9457 and of this API.
@@ -426,23 +426,23 @@ async fn of_calendars(app: &TestApp) -> Asked {
 async fn every_code_has_the_promised_form() {
     let app = TestApp::start().await;
     with_hostile(&app).await;
-    let mut asked = of_tokens(&app).await;
-    asked.push(of_deliveries(&app).await);
-    asked.extend(of_requests(&app).await);
-    asked.push(of_a_slow_body(&app).await);
-    asked.extend(of_work(&app).await);
-    asked.extend(of_migrations(&app).await);
-    asked.extend(of_operation(&app).await);
-    asked.extend(of_logic(&app).await);
-    asked.push(of_a_busy_instance(&app).await);
-    asked.push(of_a_full_host(&app).await);
-    asked.push(of_too_many_streams(&app).await);
-    asked.push(of_dead_letters(&app).await);
-    asked.push(of_calendars(&app).await);
-    asked.push(of_signals(&app).await);
-    asked.extend(of_a_broken_host(&app).await);
+    let mut answers = of_tokens(&app).await;
+    answers.push(of_deliveries(&app).await);
+    answers.extend(of_requests(&app).await);
+    answers.push(of_a_slow_body(&app).await);
+    answers.extend(of_work(&app).await);
+    answers.extend(of_migrations(&app).await);
+    answers.extend(of_operation(&app).await);
+    answers.extend(of_logic(&app).await);
+    answers.push(of_a_busy_instance(&app).await);
+    answers.push(of_a_full_host(&app).await);
+    answers.push(of_too_many_streams(&app).await);
+    answers.push(of_dead_letters(&app).await);
+    answers.push(of_calendars(&app).await);
+    answers.push(of_signals(&app).await);
+    answers.extend(of_a_broken_host(&app).await);
     let mut provoked = BTreeSet::new();
-    for (path, answer) in &asked {
+    for (path, answer) in &answers {
         if StatusCode::from_u16(answer.status).is_ok_and(|status| status.is_success()) {
             continue;
         }

@@ -312,9 +312,9 @@ async fn requests_have_distinct_ids() {
         ("caller-7".to_owned(), json!("caller-7"))
     );
     for unfit in ["", "with space", "ümlaut", &"x".repeat(129)] {
-        let (made, told) = get("/v1/nothing", unfit).await;
-        assert!(uuid::Uuid::parse_str(&made).is_ok(), "{made}");
-        assert_eq!(told, json!(made));
+        let (id, shown) = get("/v1/nothing", unfit).await;
+        assert!(uuid::Uuid::parse_str(&id).is_ok(), "{id}");
+        assert_eq!(shown, json!(id));
     }
     let (one, other) = (app.get("", "/livez").await, app.get("", "/livez").await);
     assert_ne!(one.headers["x-request-id"], other.headers["x-request-id"]);
@@ -392,7 +392,7 @@ async fn missing_things_are_reported_as_missing() {
         ("POST", "/livez", "GET,HEAD"),
     ] {
         let answer = app.host().send("admin", method, path, &[], None).await;
-        let told = answer.headers["allow"]
+        let listed = answer.headers["allow"]
             .to_str()
             .expect("text")
             .replace(' ', "");
@@ -401,7 +401,7 @@ async fn missing_things_are_reported_as_missing() {
             list.sort();
             list
         };
-        assert_eq!(sorted(&told), sorted(allowed), "{method} {path}");
+        assert_eq!(sorted(&listed), sorted(allowed), "{method} {path}");
         answer.problem(405, "method_not_allowed");
     }
 }

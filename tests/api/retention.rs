@@ -65,11 +65,11 @@ async fn dead_deliveries_are_kept_for_thirty_days_of_the_database() {
     let app = TestApp::start().await;
     let hook = Receiver::start().await;
     hook.answers(&[500]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let behind = app.engine_with_clock(days(-100)).await;
     let _working = notifier_of(&app, &behind, settings(&[]));
     app.started("doc-1").await;
-    waiting(&app, &made, "dead", 1).await;
+    waiting(&app, &subscription, "dead", 1).await;
     assert_eq!(left(&app, DEAD).await, 1);
     aged(&app, "webhook_delivery", "due_at", 29).await;
     assert_eq!(left(&app, DEAD).await, 1);
@@ -84,11 +84,11 @@ async fn deliveries_and_their_attempts_are_kept_for_thirty_days_of_the_database(
     const ATTEMPTS: &str = "select count(*) from webhook_attempt";
     let app = TestApp::start().await;
     let hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let behind = app.engine_with_clock(days(-100)).await;
     let _working = notifier_of(&app, &behind, settings(&[]));
     app.started("doc-1").await;
-    waiting(&app, &made, "delivered", 1).await;
+    waiting(&app, &subscription, "delivered", 1).await;
     let both = async || (left(&app, ATTEMPTS).await, left(&app, DELIVERED).await);
     assert_eq!(both().await, (1, 1));
     aged(&app, "webhook_attempt", "at", 29).await;

@@ -45,8 +45,8 @@ async fn people_save_rename_and_delete_their_own_views() {
     assert_eq!(names(&app, "reviewer").await, Vec::<String>::new());
 
     // The same id of another person is another view.
-    let theirs = json!({ "name": "Urgent", "query": "" });
-    put(&app, "reviewer", 2, theirs).await.expect(200);
+    let others = json!({ "name": "Urgent", "query": "" });
+    put(&app, "reviewer", 2, others).await.expect(200);
     let renamed = json!({ "name": "เร่งด่วน <b>", "query": "minPriority=50" });
     put(&app, "author", 2, renamed).await.expect(200);
     assert_eq!(names(&app, "author").await, ["Late", "เร่งด่วน <b>"]);

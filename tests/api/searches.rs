@@ -68,7 +68,7 @@ fn condition(random: &mut Random) -> (usize, String, BTreeSet<Option<usize>>) {
         let place = random.roll(values.len());
         (place, values[place][random.roll(values[place].len())])
     };
-    let (asked, met): (String, BTreeSet<_>) = match random.roll(10) {
+    let (query, met): (String, BTreeSet<_>) = match random.roll(10) {
         0 => (
             "exists:true".to_owned(),
             (0..values.len()).map(Some).collect(),
@@ -95,7 +95,7 @@ fn condition(random: &mut Random) -> (usize, String, BTreeSet<Option<usize>>) {
             (format!("{operator}:{written}"), meets.map(Some).collect())
         }
     };
-    (attribute, format!("attribute.{name}={asked}"), met)
+    (attribute, format!("attribute.{name}={query}"), met)
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_search_finds_what_a_full_scan_finds() {
         let running = random.roll(3) == 0;
         let mut query: Vec<_> = conditions
             .iter()
-            .map(|(_, asked, _)| asked.clone())
+            .map(|(_, query, _)| query.clone())
             .collect();
         if running {
             query.push("status=RUNNING".to_owned());

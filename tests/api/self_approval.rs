@@ -1,13 +1,13 @@
 //! Nobody decides on their own request, in whatever way. Each attempt is refused for that reason, and recorded with its actor and
 //! its task.
 
-use super::people::{absent, all_back, inbox, known, managed, member, refused, tell};
+use super::people::{absent, all_back, inbox, known, managed, member, post_action, refused};
 use super::*;
 
 /// Tries the command. It must be refused because of the own request, and recorded.
 async fn assert_excluded(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
     let before = refused(app, user, Some(task), "own_request").await;
-    let answer = tell(app, user, task, what, body).await;
+    let answer = post_action(app, user, task, what, body).await;
     let problem = answer.problem(403, "forbidden");
     assert_eq!(problem["reason"], "own_request", "{user} {what}");
     let after = refused(app, user, Some(task), "own_request").await;
@@ -63,7 +63,7 @@ async fn not_by_delegation() {
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
     assert_excluded(&app, "reviewer", &task, "delegate", to("author")).await;
-    let on = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
+    let on = post_action(&app, "reviewer", &task, "delegate", to("dee")).await;
     on.expect(200);
     assert_excluded(&app, "dee", &task, "delegate", to("author")).await;
     // Nor as the substitute of the delegate.

@@ -113,11 +113,11 @@ async fn a_lookup_of_a_key_is_no_refusal_but_a_missing_permission_is() {
         host.send("reviewer", "POST", path, headers, body).await
     };
     let (key, none) = (("idempotency-key", "k"), ("if-match", "\"0\""));
-    let asked = post(&claim, &[key, none]).await;
-    asked.problem(412, "stale_revision");
+    let answer = post(&claim, &[key, none]).await;
+    answer.problem(412, "stale_revision");
     post(&claim, &[key]).await.expect(200);
-    let asked = post(&claim, &[key, none]).await;
-    asked.problem(422, "idempotency_key_reused");
+    let answer = post(&claim, &[key, none]).await;
+    answer.problem(422, "idempotency_key_reused");
     renewed(&presence).await;
     let counted = reasons(&app).await;
     assert!(counted.is_empty(), "{counted:?}");
@@ -359,8 +359,8 @@ async fn a_series_is_limited_and_belongs_to_its_tenant() {
         assert_eq!(problem["reason"], "dead-letter:read", "{path}");
     }
     let roles = BTreeMap::from([("admin", crate::support::app::ADMIN)]);
-    let made = tenants::ensure_tenant(app.store(), "other", &roles, Clock::System.now());
-    made.await.expect("a tenant");
+    let created = tenants::ensure_tenant(app.store(), "other", &roles, Clock::System.now());
+    created.await.expect("a tenant");
     let host = app.host();
     let (name, token) = bearer(&host, "admin", "other", &["admin"]);
     let headers = [(name, token.as_str())];

@@ -252,11 +252,11 @@ pub(super) async fn send(app: &TestApp, operation: &str, path: &str, body: &Valu
 fn refused(operation: &str, answer: Answer, pointer: &str, rule: &str) {
     assert_eq!(answer.status, 422, "{operation} {pointer}: {}", answer.text);
     let problem = answer.problem(422, "invalid_request");
-    let told = (
+    let found = (
         &problem["errors"][0]["pointer"],
         &problem["errors"][0]["detail"],
     );
-    assert_eq!(told, (&json!(pointer), &json!(rule)), "{operation}");
+    assert_eq!(found, (&json!(pointer), &json!(rule)), "{operation}");
 }
 
 #[tokio::test]

@@ -112,14 +112,14 @@ async fn a_tenant_with_unreadable_events_stops_no_other() {
     let host = app.beside().await;
     let path = "/v1/events/stream";
     let _own = Stream::at(&host, &of(&host, "author"), path, None).await;
-    let mut theirs = Stream::at(&host, &neighbour.admin, path, None).await;
+    let mut others = Stream::at(&host, &neighbour.admin, path, None).await;
     app.started("doc-1").await;
     for entity in ["doc-2", "doc-3"] {
         let started = neighbour.start(entity).await;
-        let (_, event) = theirs.next().await;
+        let (_, event) = others.next().await;
         assert_eq!(event["subject"], started["instance"]["id"], "{event}");
         for _ in 1..EVENTS_OF_A_START {
-            theirs.next().await;
+            others.next().await;
         }
     }
     let path = "/v1/events?after=earliest";

@@ -46,11 +46,11 @@ async fn events_after_a_subscription_are_sent_whatever_the_clocks_of_hosts_show(
     };
     let (behind, ahead) = (at(now - HOUR).await, at(now + HOUR).await);
     start(&ahead, "doc-1").await;
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let second = start(&behind, "doc-2").await;
     let _working = notifier(&app, settings(&[]));
     assert_eq!(hook.next().await.body["subject"], second);
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     assert!(hook.rest().is_empty(), "earlier events are not sent");
 }
 
@@ -59,12 +59,12 @@ async fn a_body_has_the_version_of_its_event() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[Duration::from_hours(1)]));
     let started = app.started("doc-1").await;
     let first = hook.next().await;
     assert_eq!(first.body["data"]["definitionVersion"], 1);
-    waiting(&app, &made, "pending", 1).await;
+    waiting(&app, &subscription, "pending", 1).await;
     let config = json!({ "rejectionNeedsComment": false });
     let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
     let version = published.await.expect(201)["version"].clone();
@@ -76,7 +76,7 @@ async fn a_body_has_the_version_of_its_event() {
         .post("admin", &path, json!({ "version": version }))
         .await;
     assert_eq!(migrated.expect(200)["instance"]["definitionVersion"], 2);
-    refused(&app, &made).await;
+    refused(&app, &subscription).await;
     sql(&app, "update webhook_delivery set due_at = created_at").await;
     // The tasks that the migration offered anew may come first.
     let again = loop {
@@ -93,22 +93,22 @@ async fn events_during_a_disabled_subscription_are_never_sent() {
     let app = TestApp::start().await;
     let (mut hook, mut other) = (Receiver::start().await, Receiver::start().await);
     hook.answers(&[410]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     subscribe(&app, &other.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[]));
     let first = app.started("doc-1").await;
     for hook in [&mut hook, &mut other] {
         assert_eq!(hook.next().await.body["subject"], first["id"]);
     }
-    waiting(&app, &made, "dead", 1).await;
+    waiting(&app, &subscription, "dead", 1).await;
     app.started("doc-2").await;
     // The entries are read for all subscriptions at once.
     other.next().await;
-    enable(&app, &made).await;
+    enable(&app, &subscription).await;
     assert_eq!(hook.next().await.body["subject"], first["id"]);
     let third = app.started("doc-3").await;
     assert_eq!(hook.next().await.body["subject"], third["id"]);
-    assert_eq!(deliveries(&app, &made, "").await.len(), 2);
+    assert_eq!(deliveries(&app, &subscription, "").await.len(), 2);
 }
 
 /// Makes the dead deliveries due again, too.
@@ -143,30 +143,30 @@ async fn the_events_of_a_subscription_do_not_depend_on_when_they_are_read() {
         let app = TestApp::start().await;
         let mut hook = Receiver::start().await;
         hook.answers(&[500]);
-        let made = subscribe(&app, &hook.url, &["task.created"]).await;
+        let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
         let working = notifier(&app, settings(&[Duration::from_hours(1)]));
         let first = app.started("doc-1").await;
         hook.next().await;
-        refused(&app, &made).await;
+        refused(&app, &subscription).await;
         drop(working);
 
         let second = app.started("doc-2").await;
         disable(&app).await;
         let third = app.started("doc-3").await;
-        enable(&app, &made).await;
+        enable(&app, &subscription).await;
         let fourth = app.started("doc-4").await;
         disable(&app).await;
         app.started("doc-5").await;
         if enabled_first {
-            enable(&app, &made).await;
+            enable(&app, &subscription).await;
         }
         let _working = notifier(&app, settings(&[]));
         if !enabled_first {
-            waiting(&app, &made, "dead", 4).await;
-            enable(&app, &made).await;
+            waiting(&app, &subscription, "dead", 4).await;
+            enable(&app, &subscription).await;
         }
         let sixth = app.started("doc-6").await;
-        waiting(&app, &made, "delivered", 5).await;
+        waiting(&app, &subscription, "delivered", 5).await;
         let sent = hook.rest().into_iter();
         let mut sent: Vec<_> = sent.map(|one| one.body["subject"].to_string()).collect();
         sent.sort_unstable();

@@ -1,6 +1,6 @@
 //! Substitutes of absent people: what they see and may do, and until when.
 
-use super::people::{absent, absent_during, all_back, inbox, known, member, tell};
+use super::people::{absent, absent_during, all_back, inbox, known, member, post_action};
 use super::*;
 use crate::support::until_so;
 
@@ -19,13 +19,13 @@ async fn a_substitute_claims_and_decides_for_an_absent_candidate() {
         inbox(&app, "reviewer", "available").await,
         [(task.clone(), Value::Null)]
     );
-    let claim = tell(&app, "sue", &task, "claim", json!({})).await;
+    let claim = post_action(&app, "sue", &task, "claim", json!({})).await;
     let claim = claim.expect(200);
     assert_eq!(claim["task"]["ownership"]["onBehalfOf"], "reviewer");
     assert_eq!(claim["events"][0]["data"]["onBehalfOf"], "reviewer");
     assert_eq!(inbox(&app, "sue", "mine").await, for_reviewer);
     let approve = json!({ "outcome": "APPROVE" });
-    let decided = tell(&app, "sue", &task, "decide", approve).await;
+    let decided = post_action(&app, "sue", &task, "decide", approve).await;
     let decision = decided.expect(200)["task"]["decision"].clone();
     assert_eq!(
         (&decision["actor"], &decision["onBehalfOf"]),
@@ -39,7 +39,7 @@ async fn a_substitute_works_on_what_the_absent_person_owns() {
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
     let approve = || json!({ "outcome": "APPROVE" });
-    let stranger = tell(&app, "sue", &task, "decide", approve()).await;
+    let stranger = post_action(&app, "sue", &task, "decide", approve()).await;
     assert_eq!(stranger.problem(403, "forbidden")["reason"], "not_owner");
     assert_eq!(inbox(&app, "sue", "mine").await, NOTHING);
     absent(&app, "reviewer", "sue", Some("document-approval")).await;
@@ -47,7 +47,7 @@ async fn a_substitute_works_on_what_the_absent_person_owns() {
         inbox(&app, "sue", "mine").await,
         [(task.clone(), json!("reviewer"))]
     );
-    let decided = tell(&app, "sue", &task, "decide", approve()).await;
+    let decided = post_action(&app, "sue", &task, "decide", approve()).await;
     let decision = decided.expect(200)["task"]["decision"].clone();
     assert_eq!(
         (&decision["actor"], &decision["onBehalfOf"]),
@@ -63,14 +63,14 @@ async fn the_rights_of_a_substitute_end_with_the_absence_and_with_the_membership
     let task = claimed(&app, "sue", &instance).await;
     all_back(&app).await;
     let approve = || json!({ "outcome": "APPROVE" });
-    let late = tell(&app, "sue", &task, "decide", approve()).await;
+    let late = post_action(&app, "sue", &task, "decide", approve()).await;
     assert_eq!(
         late.problem(403, "forbidden")["reason"],
         "no_longer_substitute"
     );
     // She can release it, and may decide it as a candidate herself.
     member(&app, "reviewers", "sue").await;
-    let decided = tell(&app, "sue", &task, "decide", approve()).await;
+    let decided = post_action(&app, "sue", &task, "decide", approve()).await;
     assert_eq!(
         decided.expect(200)["task"]["decision"]["onBehalfOf"],
         Value::Null
@@ -83,9 +83,9 @@ async fn the_rights_of_a_substitute_end_with_the_absence_and_with_the_membership
         .send("admin", "DELETE", membership, &[], None)
         .await
         .expect(200);
-    let left = tell(&app, "reviewer2", &task, "decide", approve()).await;
+    let left = post_action(&app, "reviewer2", &task, "decide", approve()).await;
     assert_eq!(left.problem(403, "forbidden")["reason"], "not_a_candidate");
-    let released = tell(&app, "reviewer2", &task, "release", json!({})).await;
+    let released = post_action(&app, "reviewer2", &task, "release", json!({})).await;
     released.expect(200);
 }
 
@@ -164,7 +164,7 @@ async fn an_absence_counts_in_its_period_and_for_its_definition() {
     absent(&app, "reviewer", "other", Some("another-flow")).await;
     for user in ["over", "early", "other"] {
         assert_eq!(inbox(&app, user, "available").await, NOTHING, "{user}");
-        let refused = tell(&app, user, &task, "claim", json!({})).await;
+        let refused = post_action(&app, user, &task, "claim", json!({})).await;
         assert_eq!(
             refused.problem(403, "forbidden")["reason"],
             "not_a_candidate"
@@ -190,9 +190,9 @@ async fn chains_end_after_the_third_substitute() {
         app.post(user, &path, json!({})).await
     };
     for user in ["one", "two", "three"] {
-        let told = claim(user).await.expect(200);
+        let answer = claim(user).await.expect(200);
         assert_eq!(
-            told["task"]["ownership"]["onBehalfOf"], "reviewer",
+            answer["task"]["ownership"]["onBehalfOf"], "reviewer",
             "{user}"
         );
     }
@@ -215,10 +215,10 @@ async fn inboxes_offer_no_way_to_decide_on_an_own_request() {
     // Her chain of substitution for the reviewer ends at the author, who requested it.
     for person in ["author", "sue"] {
         assert_eq!(inbox(&app, person, "available").await, NOTHING, "{person}");
-        let refused = tell(&app, person, task, "claim", json!({})).await;
+        let refused = post_action(&app, person, task, "claim", json!({})).await;
         refused.problem(403, "forbidden");
     }
-    tell(&app, "reviewer", task, "claim", json!({}))
+    post_action(&app, "reviewer", task, "claim", json!({}))
         .await
         .expect(200);
     for person in ["author", "sue"] {
@@ -227,14 +227,14 @@ async fn inboxes_offer_no_way_to_decide_on_an_own_request() {
 
     // Nobody else gets the rework of the author.
     let reject = json!({ "outcome": "REJECT", "comment": "too short" });
-    let decided = tell(&app, "reviewer", task, "decide", reject).await;
+    let decided = post_action(&app, "reviewer", task, "decide", reject).await;
     let rework = task_of(&decided.expect(200)["instance"]);
     assert_eq!(
         inbox(&app, "author", "available").await,
         [(rework.clone(), Value::Null)]
     );
     assert_eq!(inbox(&app, "sue", "available").await, NOTHING);
-    let refused = tell(&app, "sue", &rework, "claim", json!({})).await;
+    let refused = post_action(&app, "sue", &rework, "claim", json!({})).await;
     assert_eq!(
         refused.problem(403, "forbidden")["reason"],
         "not_a_candidate"

@@ -326,11 +326,11 @@ async fn a_start_conflict_does_not_name_an_unseen_instance() {
     let instance = vote(&app, "m-1").await;
     let body = json!({ "definitionKey": "committee", "entityType": "motion", "entityId": "m-1", "data": { "assign": {} } });
     for path in ["/v1/instances", "/v1/instances?dryRun=true"] {
-        let told = app
+        let problem = app
             .post("mara", path, body.clone())
             .await
             .problem(409, "already_running");
-        assert_eq!(told["conflict"]["instanceId"], instance["id"]);
+        assert_eq!(problem["conflict"]["instanceId"], instance["id"]);
         let hidden = app
             .post("stranger", path, body.clone())
             .await
@@ -389,14 +389,14 @@ async fn a_correlated_signal_does_not_reveal_its_receiver() {
         "/v1/signals/{}",
         sent["signal"]["signalId"].as_str().expect("an id")
     );
-    let told = app.get("stranger", &status).await.expect(200);
-    assert_eq!(told["status"], "DELIVERED");
+    let receipt = app.get("stranger", &status).await.expect(200);
+    assert_eq!(receipt["status"], "DELIVERED");
     assert!(
-        told.get("instanceId").is_none() && told.get("eventId").is_none(),
-        "{told}"
+        receipt.get("instanceId").is_none() && receipt.get("eventId").is_none(),
+        "{receipt}"
     );
-    let told = app.get("admin", &status).await.expect(200);
-    assert_eq!(told["instanceId"], errand["id"]);
+    let receipt = app.get("admin", &status).await.expect(200);
+    assert_eq!(receipt["instanceId"], errand["id"]);
 }
 
 /// A stream has what its caller sees at the moment. A person who sees an instance later gets its later events.
@@ -422,8 +422,8 @@ async fn a_stream_leaves_out_instances_that_its_caller_does_not_see() {
     let later = app.start_answer("doc-2").await;
     let events = |started: &Value| started["events"].as_array().expect("events").len();
     for _ in 1..events(&open) + events(&later) {
-        let told = stream.next().await.1;
-        assert!(!told.to_string().contains(&id(&hidden)), "{told}");
+        let event = stream.next().await.1;
+        assert!(!event.to_string().contains(&id(&hidden)), "{event}");
     }
     let to = json!({ "to": "stranger", "reason": "knows it" });
     let delegated = act(&app, "mara", &one, "delegate", to).await.expect(200);

@@ -73,8 +73,8 @@ fn types(received: &[Received]) -> BTreeSet<&str> {
 async fn events_and_notifications_are_signed() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["task.created", "notification.*"]).await;
-    let secret = made["secret"].as_str().expect("a secret");
+    let subscription = subscribe(&app, &hook.url, &["task.created", "notification.*"]).await;
+    let secret = subscription["secret"].as_str().expect("a secret");
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let received = [hook.next().await, hook.next().await];
@@ -98,20 +98,20 @@ async fn events_and_notifications_are_signed() {
         assert!((now - 60..=now).contains(&sent));
         assert_eq!(one.body["subject"], started["id"]);
     }
-    waiting(&app, &made, "pending", 0).await;
-    let told = received
+    waiting(&app, &subscription, "pending", 0).await;
+    let notification = received
         .iter()
         .find(|one| one.body["data"]["kind"] == "ASSIGNMENT_CREATED");
-    let told = told.expect("a notification");
+    let notification = notification.expect("a notification");
     let expected = json!({ "type": "group", "id": "reviewers" });
-    assert_eq!(told.body["data"]["recipient"], expected);
-    assert_eq!(told.body["data"]["taskId"], task_of(&started));
-    assert_eq!(told.body["data"]["instanceTitle"], "A plan");
+    assert_eq!(notification.body["data"]["recipient"], expected);
+    assert_eq!(notification.body["data"]["taskId"], task_of(&started));
+    assert_eq!(notification.body["data"]["instanceTitle"], "A plan");
     let listed = app.get("reviewer", "/v1/notifications").await.expect(200);
-    assert_eq!(listed["data"][0]["id"], told.id());
+    assert_eq!(listed["data"][0]["id"], notification.id());
     assert!(listed["data"][0]["sentAt"].is_string(), "{listed}");
     // The schema is at the address that the event contains.
-    let schema = told.body["dataschema"].as_str().expect("a URL");
+    let schema = notification.body["dataschema"].as_str().expect("a URL");
     let schema = schema.strip_prefix("http://localhost:8080").expect("ours");
     app.get("", schema).await.expect(200);
 }
@@ -122,17 +122,17 @@ async fn an_expired_notification_is_not_sent() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
-    let made = subscribe(&app, &hook.url, &["notification.*"]).await;
+    let subscription = subscribe(&app, &hook.url, &["notification.*"]).await;
     let _working = notifier(&app, settings(&[]));
     app.started("doc-1").await;
     hook.next().await;
-    waiting(&app, &made, "dead", 1).await;
+    waiting(&app, &subscription, "dead", 1).await;
     sql(&app, "delete from notification").await;
-    let retry = path(&made, "/deliveries/retry");
+    let retry = path(&subscription, "/deliveries/retry");
     app.post("admin", &retry, json!({})).await.expect(200);
     let again = async {
         loop {
-            let dead = waiting(&app, &made, "dead", 1).await;
+            let dead = waiting(&app, &subscription, "dead", 1).await;
             if dead[0]["lastError"] == "the notification has expired" {
                 return;
             }
@@ -154,19 +154,19 @@ async fn a_refused_message_is_sent_again_under_the_same_id() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 302]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[AT_ONCE, AT_ONCE]));
     app.started("doc-1").await;
     let received = [hook.next().await, hook.next().await, hook.next().await];
     assert_eq!(received[0].id(), received[2].id());
     assert_eq!(received[0].body, received[2].body);
     assert_eq!(received[1].id(), received[2].id());
-    let delivered = waiting(&app, &made, "delivered", 1).await;
+    let delivered = waiting(&app, &subscription, "delivered", 1).await;
     assert_eq!(
         (&delivered[0]["attempts"], &delivered[0]["lastStatus"]),
         (&json!(3), &json!(200))
     );
-    assert_eq!(deliveries(&app, &made, "").await, delivered);
+    assert_eq!(deliveries(&app, &subscription, "").await, delivered);
     assert!(hook.rest().is_empty());
 }
 
@@ -175,10 +175,10 @@ async fn a_message_that_is_never_accepted_is_kept_until_a_retry() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 503]);
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app, settings(&[AT_ONCE]));
     app.started("doc-1").await;
-    let dead = waiting(&app, &made, "dead", 1).await;
+    let dead = waiting(&app, &subscription, "dead", 1).await;
     assert_eq!(
         (&dead[0]["attempts"], &dead[0]["lastStatus"]),
         (&json!(2), &json!(503))
@@ -189,18 +189,18 @@ async fn a_message_that_is_never_accepted_is_kept_until_a_retry() {
     );
     let failed = [hook.next().await, hook.next().await];
     assert!(hook.rest().is_empty());
-    let shown = app.get("admin", &path(&made, "")).await.expect(200);
+    let shown = app.get("admin", &path(&subscription, "")).await.expect(200);
     assert_eq!(
         (&shown["failures"], &shown["active"]),
         (&json!(1), &json!(true))
     );
 
-    let retry = path(&made, "/deliveries/retry");
+    let retry = path(&subscription, "/deliveries/retry");
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
     assert_eq!(retried, json!({ "retried": 1, "more": false }));
     assert_eq!(hook.next().await.id(), failed[0].id());
-    waiting(&app, &made, "pending", 0).await;
-    waiting(&app, &made, "dead", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
+    waiting(&app, &subscription, "dead", 0).await;
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
     assert_eq!(retried, json!({ "retried": 0, "more": false }));
 }
@@ -226,12 +226,12 @@ async fn a_receiver_that_is_gone_is_not_called_any_more() {
     hook.next().await;
 
     // The same holds for a receiver that accepted nothing many times. Later events make no deliveries for the other one.
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscribed = subscribe(&app, &hook.url, &["task.created"]).await;
     sql(&app, "update subscription set failures = 19 where active").await;
     hook.answers(&[500, 500]);
     app.started("doc-2").await;
-    waiting(&app, &made, "dead", 1).await;
-    let shown = app.get("admin", &path(&made, "")).await.expect(200);
+    waiting(&app, &subscribed, "dead", 1).await;
+    let shown = app.get("admin", &path(&subscribed, "")).await.expect(200);
     assert_eq!(
         (&shown["active"], &shown["failures"]),
         (&json!(false), &json!(20))
@@ -243,12 +243,12 @@ async fn a_receiver_that_is_gone_is_not_called_any_more() {
     );
     assert_eq!(deliveries(&app, &gone, "").await.len(), 1);
 
-    app.post("admin", &path(&made, "/deliveries/retry"), json!({}))
+    app.post("admin", &path(&subscribed, "/deliveries/retry"), json!({}))
         .await
         .expect(200);
-    waiting(&app, &made, "dead", 0).await;
-    waiting(&app, &made, "pending", 0).await;
-    let shown = app.get("admin", &path(&made, "")).await.expect(200);
+    waiting(&app, &subscribed, "dead", 0).await;
+    waiting(&app, &subscribed, "pending", 0).await;
+    let shown = app.get("admin", &path(&subscribed, "")).await.expect(200);
     assert_eq!(
         (
             &shown["active"],
@@ -263,11 +263,12 @@ async fn a_receiver_that_is_gone_is_not_called_any_more() {
 fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
     let clock = Clock::Manual(Arc::new(AtomicI64::new(milliseconds)));
     let store = app.store().clone();
-    let made = Notifier::new(store, clock, Naming::default(), settings(&[AT_ONCE]));
+    let notifier = Notifier::new(store, clock, Naming::default(), settings(&[AT_ONCE]));
     let mut tasks = JoinSet::new();
     let commits = watch::channel(0).1;
     tasks.spawn(
-        made.expect("settings")
+        notifier
+            .expect("settings")
             .run(CancellationToken::new(), commits),
     );
     tasks
@@ -277,7 +278,7 @@ fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
 async fn a_delivery_of_a_host_that_dies_is_not_lost() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let subscription = subscribe(&app, &hook.url, &["task.created"]).await;
     app.started("doc-1").await;
     let pending = "insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
         select e.tenant_id, s.id, e.id, false, e.stream_id, e.seq, e.occurred_at, e.occurred_at
@@ -307,7 +308,7 @@ async fn a_delivery_of_a_host_that_dies_is_not_lost() {
 
     let _working = frozen_at(&app, lease.as_millisecond());
     assert_eq!(hook.next().await.id(), claimed[0].message.to_string());
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     assert!(hook.rest().is_empty());
 }
 
@@ -316,7 +317,7 @@ async fn two_notifiers_send_each_message_once() {
     const INSTANCES: usize = 10;
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["*"]).await;
+    let subscription = subscribe(&app, &hook.url, &["*"]).await;
     let (_, other) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
     let working = [
         notifier(&app, settings(&[])),
@@ -338,7 +339,7 @@ async fn two_notifiers_send_each_message_once() {
         );
     }
     assert!(events.is_subset(&received));
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     assert!(hook.rest().is_empty());
     // Both stop when asked.
     for mut one in working {
@@ -367,16 +368,16 @@ async fn subscribers_get_the_chosen_types_and_no_earlier_events() {
         .await
         .expect(204);
     app.get("admin", &delete).await.problem(404, "not_found");
-    let made =
+    let subscription =
         json!({ "url": hook.url, "types": ["flow.started"], "definitionKey": "document-approval" });
-    let made = app
-        .post("admin", "/v1/subscriptions", made)
+    let subscription = app
+        .post("admin", "/v1/subscriptions", subscription)
         .await
         .expect(201);
     let second = app.started("doc-2").await;
     let _working = notifier(&app, settings(&[]));
     assert_eq!(hook.next().await.body["subject"], second["id"]);
-    waiting(&app, &made, "pending", 0).await;
+    waiting(&app, &subscription, "pending", 0).await;
     assert!(hook.rest().is_empty());
     assert_eq!(deliveries(&app, &others, "").await, [Value::Null; 0]);
     let listed = app.get("admin", "/v1/subscriptions").await.expect(200);
@@ -386,7 +387,7 @@ async fn subscribers_get_the_chosen_types_and_no_earlier_events() {
         .iter()
         .map(|one| &one["id"])
         .collect();
-    assert_eq!(ids, [&made["id"], &others["id"]]);
+    assert_eq!(ids, [&subscription["id"], &others["id"]]);
     let entries = "select count(*) from audit_entry where stream_kind = 'operation' and type like 'SUBSCRIPTION_%'";
     let count: i64 = sqlx::query_scalar(entries)
         .fetch_one(app.database.admin_pool())
@@ -399,7 +400,7 @@ async fn subscribers_get_the_chosen_types_and_no_earlier_events() {
 async fn webhooks_call_only_permitted_addresses() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
-    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let unencrypted = subscribe(&app, &hook.url, &["task.created"]).await;
     // The name looks public, but resolves to a private address.
     let port = hook.url.rsplit(':').next().expect("a port");
     let by_name = subscribe(
@@ -415,7 +416,7 @@ async fn webhooks_call_only_permitted_addresses() {
     let _working = notifier(&app, strict);
     app.started("doc-1").await;
     for (subscription, reason) in [
-        (&made, "the URL is not https"),
+        (&unencrypted, "the URL is not https"),
         (&by_name, "localhost has no address that webhooks may call"),
     ] {
         let dead = waiting(&app, subscription, "dead", 1).await;
@@ -465,9 +466,9 @@ async fn invalid_subscriptions_are_refused() {
     post("author", sound.clone())
         .await
         .problem(403, "permission_missing");
-    let made = post("admin", sound).await.expect(201);
-    let secret = made["secret"].as_str().expect("a secret");
-    for path in ["/v1/subscriptions".to_owned(), path(&made, "")] {
+    let subscription = post("admin", sound).await.expect(201);
+    let secret = subscription["secret"].as_str().expect("a secret");
+    for path in ["/v1/subscriptions".to_owned(), path(&subscription, "")] {
         let shown = app.get("admin", &path).await;
         assert!(
             !shown.text.contains(secret) && !shown.text.contains("whsec_"),

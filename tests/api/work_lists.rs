@@ -271,8 +271,8 @@ async fn a_blind_decision_is_not_listed_before_its_state_ends() {
     app.post("reviewer", &decide, json!({ "outcome": outcome }))
         .await
         .expect(200);
-    let theirs = "/v1/tasks?view=all&owner=reviewer&status=COMPLETED";
-    assert_eq!(ids(&app, "approver", theirs).await, [json!(null); 0]);
+    let others = "/v1/tasks?view=all&owner=reviewer&status=COMPLETED";
+    assert_eq!(ids(&app, "approver", others).await, [json!(null); 0]);
     assert_eq!(
         ids(&app, "reviewer", "/v1/tasks?status=COMPLETED").await,
         [json!(task)]
@@ -459,11 +459,11 @@ async fn items_of_any_list_have_the_requested_members() {
             continue;
         };
         let names: Vec<_> = first.as_object().expect("an item").keys().take(2).collect();
-        let asked = format!("{path}?limit=1&fields={}%2C{}", names[0], names[1]);
-        let cut = app.get("admin", &asked).await.expect(200);
+        let address = format!("{path}?limit=1&fields={}%2C{}", names[0], names[1]);
+        let cut = app.get("admin", &address).await.expect(200);
         let expected = json!({ names[0]: first[names[0]], names[1]: first[names[1]] });
         assert_eq!(cut["data"], json!([expected]), "{path}");
-        let head = app.host().send("admin", "HEAD", &asked, &[], None).await;
+        let head = app.host().send("admin", "HEAD", &address, &[], None).await;
         assert_eq!((head.status, &*head.text), (200, ""), "{path}");
         let others = |page: &Value| {
             page.as_object()

@@ -310,8 +310,8 @@ fn names(finding: &Finding, table: &str, victim: &Victim) -> bool {
 /// Whether the finding says that this column of its row is wrong.
 fn tells(finding: &Finding, column: &str) -> bool {
     let detail = finding.detail.as_str();
-    let told = detail.split_once("): ").map_or(detail, |(_, told)| told);
-    let rest = told.strip_prefix(column).unwrap_or_default();
+    let text = detail.split_once("): ").map_or(detail, |(_, text)| text);
+    let rest = text.strip_prefix(column).unwrap_or_default();
     rest.starts_with(" is ") || rest.starts_with(" of task ")
 }
 

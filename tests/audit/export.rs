@@ -237,19 +237,19 @@ async fn a_tenant_that_the_file_lacks_is_found_by_its_kept_checkpoints() {
         kept: &[own, other],
         ..Bench::of(&app, &no_keys)
     };
-    let told = |findings: Vec<Finding>| {
+    let listed = |findings: Vec<Finding>| {
         let brief = findings.into_iter().map(|it| (it.tenant, it.code));
         brief.collect::<Vec<_>>()
     };
     let (_, findings) = bench.verify(&lines).await.expect("a file");
-    assert_eq!(told(findings), [("other".to_owned(), "rewound")]);
+    assert_eq!(listed(findings), [("other".to_owned(), "rewound")]);
     let (_, findings) = bench.verify(&part).await.expect("a file");
     assert_eq!(findings, []);
     let mut none = vec![lines[0].clone(), json!({ "end": {} })];
     recount(&mut none);
     let (_, findings) = bench.verify(&none).await.expect("a file");
     assert_eq!(
-        told(findings),
+        listed(findings),
         [
             ("default".to_owned(), "rewound"),
             ("other".to_owned(), "rewound")

@@ -349,8 +349,8 @@ async fn an_entry_with_two_leaves_is_found() {
     sign(&app.engine, &keys).await;
     for which in [Which::One(id), Which::All] {
         let (_, findings) = super::verify::verify(&app, None, None, &which).await;
-        let mut told = brief(&findings);
-        told.sort();
+        let mut listed = brief(&findings);
+        listed.sort();
         let last = text(
             &app,
             "select max(seq)::text from audit_entry where stream_kind = 'instance'",
@@ -359,8 +359,8 @@ async fn an_entry_with_two_leaves_is_found() {
         let last: u64 = last.parse().expect("a number");
         let twice = [last - 1, last].map(|seq| format!("instance: leaf_twice {seq}"));
         assert!(
-            twice.iter().any(|one| told.contains(one)),
-            "{which:?}: {told:?}"
+            twice.iter().any(|one| listed.contains(one)),
+            "{which:?}: {listed:?}"
         );
     }
 }
@@ -378,9 +378,9 @@ async fn deleted_leaves_are_found_in_the_verification_of_their_instance() {
     let delete = format!("delete from audit_leaf where stream_id = '{id}' and seq in (2, 5)");
     behind(&app, &delete).await;
     let (_, findings) = super::verify::verify(&app, None, None, &Which::One(id)).await;
-    let mut told = brief(&findings);
-    told.sort();
-    assert_eq!(told, ["instance: unlogged 2", "instance: unlogged 5"]);
+    let mut listed = brief(&findings);
+    listed.sort();
+    assert_eq!(listed, ["instance: unlogged 2", "instance: unlogged 5"]);
     behind(&app, "delete from audit_leaf").await;
     let (tally, findings) = super::verify::verify(&app, None, None, &Which::One(id)).await;
     assert_eq!(findings.len() as u64, tally.entries, "{findings:#?}");

@@ -137,13 +137,13 @@ fn decided(answers: Vec<Answer>, other: &Answer, competitor: &Competitor, after:
 /// The competing command came first.
 #[track_caller]
 fn undecided(lost: &Answer, competitor: &Competitor, after: &Value) {
-    let (code, told) = competitor.told.as_ref().expect("the decision is lost");
+    let (code, details) = competitor.told.as_ref().expect("the decision is lost");
     assert_eq!(
         lost.body["code"], *code,
         "{}: {}",
         competitor.what, lost.text
     );
-    if let Some(reason) = told.as_str() {
+    if let Some(reason) = details.as_str() {
         assert_eq!(
             (lost.status, lost.body["reason"].as_str()),
             (403, Some(reason))
@@ -160,7 +160,7 @@ fn undecided(lost: &Answer, competitor: &Competitor, after: &Value) {
         return;
     }
     assert_eq!(lost.status, 409);
-    for (name, value) in told.as_object().expect("members") {
+    for (name, value) in details.as_object().expect("members") {
         assert_eq!(lost.body["conflict"][name], *value, "{}", lost.text);
     }
     assert_eq!(lost.body["conflict"]["revision"], after["revision"]);

@@ -15,7 +15,7 @@ fn fifty(users: &[&str], path: &str, body: &Value) -> Vec<HostRequest> {
 
 /// Each of the other responses names the winner, and the revision that the winner made.
 #[track_caller]
-fn told(others: Vec<Answer>, by: &Value, action: &str, revision: &Value) {
+fn assert_refused(others: Vec<Answer>, by: &Value, action: &str, revision: &Value) {
     for lost in others {
         let problem = lost.problem(409, "task_taken");
         let conflict = &problem["conflict"];
@@ -40,12 +40,12 @@ async fn fifty_claim_and_one_wins() {
         let (owner, revision) = (&won["task"]["owner"], &won["instance"]["revision"]);
         assert_eq!(again.len(), CALLERS / 2 - 1);
         for answer in again {
-            let told = answer.expect(200);
-            let named = (&told["task"]["owner"], &told["instance"]["revision"]);
+            let answer = answer.expect(200);
+            let named = (&answer["task"]["owner"], &answer["instance"]["revision"]);
             assert_eq!(named, (owner, revision));
         }
         assert_eq!(others.len(), CALLERS / 2);
-        told(others, owner, "claimed", revision);
+        assert_refused(others, owner, "claimed", revision);
         assert_eq!(recorded(&app, &instance, "TASK_CLAIMED").await, 1);
         assert_eq!(shown(&app, &instance).await["revision"], *revision);
     }
@@ -69,7 +69,7 @@ async fn fifty_decide_and_one_wins() {
             let named = (&conflict["outcome"], &conflict["taskId"]);
             assert_eq!(named, (&json!("APPROVE"), &json!(task)));
         }
-        told(
+        assert_refused(
             others,
             &json!("reviewer"),
             "decided",

@@ -132,15 +132,15 @@ fn falsified_histories_are_found(histories: &[History]) {
         }),
     ];
     for (what, falsify) in falsifications {
-        let mut told = 0;
+        let mut count = 0;
         for history in histories {
             let mut falsified = history.clone();
             if falsify(&mut falsified) {
-                told += 1;
+                count += 1;
                 assert!(falsified.check().is_err(), "{what}, and it fits");
             }
         }
-        assert!(told > 0, "{what}: never tried");
+        assert!(count > 0, "{what}: never tried");
     }
 }
 

@@ -90,14 +90,14 @@ impl Actor {
 
     fn read(&mut self, path: &str) -> Option<Value> {
         let host = self.random.below(self.shared.hosts);
-        let said = self.shared.client.get(host, "admin", path);
-        if let Ok(reply) = &said {
+        let result = self.shared.client.get(host, "admin", path);
+        if let Ok(reply) = &result {
             if reply.status == 200 {
                 return Some(reply.body());
             }
             assert_eq!(reply.status, 503, "{path}: {}", reply.text);
         }
-        self.shared.wait_to_repeat(&said);
+        self.shared.wait_to_repeat(&result);
         None
     }
 
@@ -132,12 +132,12 @@ impl Actor {
             body,
             key: self.shared.key(),
         };
-        let said = self.shared.clone().settle(&mut self.random, order.clone());
-        assert!(said.status < 500, "{order:?}: {}", said.text);
+        let reply = self.shared.clone().settle(&mut self.random, order.clone());
+        assert!(reply.status < 500, "{order:?}: {}", reply.text);
         assert!(
-            !matches!(said.status, 400 | 401 | 404 | 405 | 415),
+            !matches!(reply.status, 400 | 401 | 404 | 405 | 415),
             "{order:?}: {}",
-            said.text
+            reply.text
         );
     }
 

@@ -128,7 +128,7 @@ pub(super) async fn check(fixture: &Fixture, client: &Client, journal: &[Settled
     settled(fixture).await;
     let records = records(&fixture.brokers, &fixture.topic).await;
     let events = events(fixture).await;
-    told(&records, &events, &mut counts);
+    check_published(&records, &events, &mut counts);
     answered(&records, journal);
     counts.audit = fixture.verified().await;
     let instances = fixture.count("select count(*) from instance").await;
@@ -205,9 +205,9 @@ async fn recorded(fixture: &Fixture, journal: &[Settled], counts: &mut Counts) {
             .unwrap_or_else(|| panic!("{order:?} has no reply"));
         // The line feed behind an answer is not part of the stored reply.
         let text = reply.text.trim_end_matches('\n');
-        let told = (order.user, reply.status, text);
+        let found = (order.user, reply.status, text);
         assert_eq!(
-            told,
+            found,
             (principal.as_str(), status.cast_unsigned(), body.as_str()),
             "{order:?}"
         );
@@ -238,8 +238,8 @@ async fn repeated(fixture: &Fixture, client: &Client, journal: &[Settled], count
 /// The answer of a host that is up.
 pub(super) fn answer(client: &Client, host: usize, order: &Order) -> Reply {
     let what = format!("{order:?} is answered");
-    let is_answered = |said: &Result<Reply, String>| {
-        let reply = said.as_ref();
+    let is_answered = |result: &Result<Reply, String>| {
+        let reply = result.as_ref();
         reply.is_ok_and(|reply| reply.status != 503)
     };
     let answered = until_on_thread(&what, || client.post(host, order), is_answered);
@@ -270,7 +270,7 @@ async fn events(fixture: &Fixture) -> BTreeMap<String, Event> {
 
 /// The topic has all committed events and no others. Without repetitions, as consumers drop them, each instance's events are in
 /// order. Repetitions are equal.
-fn told(records: &[Record], events: &BTreeMap<String, Event>, counts: &mut Counts) {
+fn check_published(records: &[Record], events: &BTreeMap<String, Event>, counts: &mut Counts) {
     let mut first: HashMap<&str, &Record> = HashMap::new();
     let mut last: HashMap<&str, i64> = HashMap::new();
     for record in records {
@@ -286,9 +286,9 @@ fn told(records: &[Record], events: &BTreeMap<String, Event>, counts: &mut Count
             .unwrap_or_else(|| panic!("an event without its commit: {record:?}"));
         let kind = format!("dev.wrkflw.{}", event.kind.to_lowercase().replace('_', "."));
         let sequence: i64 = record.header("ce_sequence").parse().expect("a number");
-        let said = (record.key.as_str(), record.header("ce_type"), sequence);
+        let found = (record.key.as_str(), record.header("ce_type"), sequence);
         assert_eq!(
-            said,
+            found,
             (event.stream.as_str(), kind.as_str(), event.sequence),
             "{id}"
         );
@@ -310,7 +310,7 @@ fn told(records: &[Record], events: &BTreeMap<String, Event>, counts: &mut Count
 
 /// The events in callers' answers are those that consumers get.
 fn answered(records: &[Record], journal: &[Settled]) {
-    let told: HashMap<&str, &Record> = records
+    let published: HashMap<&str, &Record> = records
         .iter()
         .map(|record| (record.header("ce_id"), record))
         .collect();
@@ -318,7 +318,7 @@ fn answered(records: &[Record], journal: &[Settled]) {
         let body = settled.reply.body();
         for event in body["events"].as_array().into_iter().flatten() {
             let id = event["id"].as_str().expect("an id");
-            let record = told.get(id).unwrap_or_else(|| {
+            let record = published.get(id).unwrap_or_else(|| {
                 panic!("{:?} was acknowledged, and {id} never told", settled.order)
             });
             assert_eq!(record.data, event["data"], "{id}");

@@ -207,10 +207,10 @@ impl Fixture {
             .env("WRKFLW_SEAL_KEYS", SEAL_KEY);
         let running = tokio::task::spawn_blocking(move || command.output());
         let output = running.await.expect("no panic").expect("the program runs");
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        let (told, complaint) = (said(&output.stdout), said(&output.stderr));
-        assert!(output.status.success(), "audit: {told}\n{complaint}");
-        told
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        let (printed, complaint) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "audit: {printed}\n{complaint}");
+        printed
     }
 
     /// The result of a statement that counts.

@@ -87,9 +87,9 @@ impl Shared {
         let deadline = Instant::now() + TIMEOUT;
         let mut doubts = 0;
         loop {
-            let said = self.client.post(random.below(self.hosts), &order);
+            let result = self.client.post(random.below(self.hosts), &order);
             // After a response that the service is unavailable, the caller knows as little as without a response.
-            if let Ok(reply) = &said
+            if let Ok(reply) = &result
                 && reply.status != 503
             {
                 let settled = Settled {
@@ -105,30 +105,30 @@ impl Shared {
             }
             assert!(
                 Instant::now() < deadline,
-                "{} {} was never answered: {said:?}",
+                "{} {} was never answered: {result:?}",
                 order.path,
                 order.key
             );
-            doubts += u32::from(self.wait_to_repeat(&said));
+            doubts += u32::from(self.wait_to_repeat(&result));
         }
     }
 
     /// Repeats a request until a host answers.
-    pub(super) fn persist(&self, ask: impl Fn(&Client) -> Result<Reply, String>) -> Reply {
+    pub(super) fn persist(&self, send: impl Fn(&Client) -> Result<Reply, String>) -> Reply {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            let said = ask(&self.client);
-            match said {
+            let result = send(&self.client);
+            match result {
                 Ok(reply) if reply.status != 503 => return reply,
-                _ => assert!(Instant::now() < deadline, "never answered: {said:?}"),
+                _ => assert!(Instant::now() < deadline, "never answered: {result:?}"),
             }
-            self.wait_to_repeat(&said);
+            self.wait_to_repeat(&result);
         }
     }
 
     /// Waits before a request without an answer is repeated. Returns whether it was sent; if not, it waits until a host is up.
-    pub(super) fn wait_to_repeat(&self, said: &Result<Reply, String>) -> bool {
-        let was_sent = said.as_ref().err().is_none_or(|error| error != DOWN);
+    pub(super) fn wait_to_repeat(&self, result: &Result<Reply, String>) -> bool {
+        let was_sent = result.as_ref().err().is_none_or(|error| error != DOWN);
         if was_sent {
             self.failed.send_modify(|count| *count += 1);
             pause_thread();

@@ -66,9 +66,9 @@ impl Walker {
             body,
             key,
         };
-        let said = self.shared.clone().settle(&mut self.random, order.clone());
-        assert!(said.is_accepted(), "{order:?}: {}", said.text);
-        said.body()
+        let reply = self.shared.clone().settle(&mut self.random, order.clone());
+        assert!(reply.is_accepted(), "{order:?}: {}", reply.text);
+        reply.body()
     }
 
     fn start(&mut self, key: &str, entity: &str, data: &Value) -> Value {
@@ -226,11 +226,11 @@ impl Walker {
             .expect("an id")
             .to_owned();
         let path = format!("/v1/signals/{signal}");
-        let told = self.read_until(&path, |told| told["status"] == "DELIVERED");
+        let receipt = self.read_until(&path, |receipt| receipt["status"] == "DELIVERED");
         assert_eq!(
-            (&told["taken"], &told["refused"]),
+            (&receipt["taken"], &receipt["refused"]),
             (&json!(2), &json!(0)),
-            "{told}"
+            "{receipt}"
         );
         for instance in waiting {
             let shown = self.read_until(&format!("/v1/instances/{instance}"), |_| true);
@@ -244,16 +244,16 @@ impl Walker {
         let component = another(subflows(), &version.to_string());
         let (kind, body) = setting::upload(&component);
         let path = "/v1/definitions/subflows/versions";
-        let said = self.sent(("admin", "POST", path), &[("content-type", &kind)], &body);
-        assert!(said.is_accepted(), "{}", said.text);
-        assert_eq!(said.body()["version"], version, "{}", said.text);
+        let reply = self.sent(("admin", "POST", path), &[("content-type", &kind)], &body);
+        assert!(reply.is_accepted(), "{}", reply.text);
+        assert_eq!(reply.body()["version"], version, "{}", reply.text);
         let path = format!("{path}/{version}/activate");
-        let said = self.sent(
+        let reply = self.sent(
             ("admin", "POST", &path),
             &[("content-type", "application/json")],
             b"{}",
         );
-        assert!(said.is_accepted(), "{}", said.text);
+        assert!(reply.is_accepted(), "{}", reply.text);
     }
 
     fn cancel(&mut self, instance: &str) {
@@ -263,12 +263,12 @@ impl Walker {
 
     fn put(&mut self, path: &str, body: &Value) {
         let headers = [("content-type", "application/json")];
-        let said = self.sent(
+        let reply = self.sent(
             ("admin", "PUT", path),
             &headers,
             body.to_string().as_bytes(),
         );
-        assert_eq!(said.status, 200, "{path}: {}", said.text);
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text);
     }
 
     /// Sends a repeatable request until it is answered.
@@ -279,8 +279,8 @@ impl Walker {
 
     fn read_until(&mut self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let look = || {
-            let said = self.shared.persist(|client| client.get(0, "admin", path));
-            said.body()
+            let reply = self.shared.persist(|client| client.get(0, "admin", path));
+            reply.body()
         };
         let what = format!("{path} shows what the test waits for");
         until_on_thread(&what, look, is_so)

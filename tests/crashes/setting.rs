@@ -52,14 +52,14 @@ pub(super) async fn make(fixture: &Fixture) {
 
 fn put(client: &Client, what: &str, body: &serde_json::Value) {
     let path = format!("/v1/{what}");
-    let said = send(
+    let reply = send(
         client,
         "PUT",
         &path,
         "application/json",
         body.to_string().as_bytes(),
     );
-    assert_eq!(said.status, 200, "{path}: {}", said.text);
+    assert_eq!(reply.status, 200, "{path}: {}", reply.text);
 }
 
 /// Publishes a component without a config.
@@ -98,8 +98,8 @@ pub(super) async fn subscribe(fixture: &Fixture, url: &str) {
             body.to_string().as_bytes(),
         )
     });
-    let made = sending.await.expect("no panic");
-    assert_eq!(made.status, 201, "{}", made.text);
+    let reply = sending.await.expect("no panic");
+    assert_eq!(reply.status, 201, "{}", reply.text);
 }
 
 fn activate(client: &Client, key: &str) -> Reply {

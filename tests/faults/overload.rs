@@ -56,8 +56,8 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
         .await
         .expect("locked");
     let mut callers = JoinSet::new();
-    let asked = 2 * (IN_FLIGHT_MAX + WAITING_MAX);
-    for _ in 0..asked {
+    let count = 2 * (IN_FLIGHT_MAX + WAITING_MAX);
+    for _ in 0..count {
         let (address, token) = (host.address.clone(), token.clone());
         callers.spawn(async move {
             let begun = Instant::now();
@@ -67,7 +67,7 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
     }
     // All requests beyond those in flight are refused while the database is blocked: most at once, the waiting ones after their
     // wait.
-    for _ in 0..asked - IN_FLIGHT_MAX {
+    for _ in 0..count - IN_FLIGHT_MAX {
         let answered = callers.join_next().await.expect("a caller");
         let (response, took) = answered.expect("no panic");
         assert_refused(&response, took);

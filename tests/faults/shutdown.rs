@@ -89,7 +89,7 @@ async fn a_page_in_flight_is_shown_in_full() {
     let signed_in = exchange(&host.address, &form).await.expect("an answer");
     let cookie = signed_in.header("set-cookie").expect("a session");
     let cookie = cookie.split(';').next().expect("a cookie");
-    let asked = format!(
+    let request = format!(
         "GET /console/notifications HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
     );
 
@@ -100,7 +100,7 @@ async fn a_page_in_flight_is_shown_in_full() {
         .expect("locked");
     let address = host.address.clone();
     let mut page = tokio::task::JoinSet::new();
-    page.spawn(async move { exchange(&address, &asked).await });
+    page.spawn(async move { exchange(&address, &request).await });
     let waits =
         "select exists (select from pg_locks where relation = 'session'::regclass and not granted)";
     let begun = async {

@@ -21,9 +21,9 @@ impl Told {
     }
 
     fn is_once(&self, part: &str) {
-        let told = self.0.borrow();
-        let count = told.iter().filter(|words| words.contains(part)).count();
-        assert_eq!(count, 1, "{told:?}");
+        let messages = self.0.borrow();
+        let count = messages.iter().filter(|words| words.contains(part)).count();
+        assert_eq!(count, 1, "{messages:?}");
     }
 }
 
@@ -60,11 +60,11 @@ async fn a_migration_does_not_block_others_and_is_retried() {
         assert_ne!(first, second);
         holder.rollback().await.expect("an end");
     };
-    let told = Told::default();
-    let both = async { tokio::join!(told.migrate(database.url()), giving_way) };
+    let messages = Told::default();
+    let both = async { tokio::join!(messages.migrate(database.url()), giving_way) };
     let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
     migrated.expect("it is up to date");
-    told.is_once("pg_stat_activity");
+    messages.is_once("pg_stat_activity");
 }
 
 /// A concurrent build waits for every statement that began before it, also for one that waits for a lock of the builder.
@@ -92,11 +92,11 @@ async fn a_migration_that_waits_for_another_one_does_not_block_it() {
             run(sql).await.expect(sql);
         }
     };
-    let told = Told::default();
-    let both = async { tokio::join!(told.migrate(database.url()), building) };
+    let messages = Told::default();
+    let both = async { tokio::join!(messages.migrate(database.url()), building) };
     let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
     migrated.expect("it is up to date");
-    told.is_once("another session migrates");
+    messages.is_once("another session migrates");
 }
 
 /// On a server whose roles an administrator has created.

@@ -38,9 +38,9 @@ async fn everybody_has_their_turn() {
         assert_eq!(owner(&instance), person, "{instance}");
         assert_eq!(tasks(&instance)[0]["ownership"]["allocated"], true);
     }
-    let told = app.get("admin", "/v1/events?limit=100").await.expect(200);
-    let told = told["data"].as_array().expect("events").iter();
-    let created = told.filter(|event| event["type"] == "dev.wrkflw.task.created");
+    let events = app.get("admin", "/v1/events?limit=100").await.expect(200);
+    let events = events["data"].as_array().expect("events").iter();
+    let created = events.filter(|event| event["type"] == "dev.wrkflw.task.created");
     for event in created {
         let task = &event["data"]["task"];
         assert_eq!(task["status"], "CLAIMED", "{event}");

@@ -146,9 +146,9 @@ async fn votes_are_hidden_until_the_vote_ends() {
 
     let ended = decide(&app, "reviewer2", second, json!({ "outcome": "YES" })).await;
     assert_eq!(ended["outcome"], "APPROVED");
-    let told = app.get("author", &history).await;
+    let answer = app.get("author", &history).await;
     for disclosed in ["between us", "1 of 2", "2 of 2"] {
-        assert!(told.text.contains(disclosed), "{}", told.text);
+        assert!(answer.text.contains(disclosed), "{}", answer.text);
     }
     both_are_disclosed(&app, &instance).await;
     prove_all(&app).await;
@@ -174,15 +174,15 @@ async fn told_of_change(app: &TestApp, person: &str, instance: &Value) -> Value 
 async fn a_change_of_the_data_does_not_reveal_its_vote() {
     let app = chambers().await;
     let instance = half_done(&app).await;
-    let (hidden, told) = (json!([null, null]), json!(["reviewer", "YES"]));
+    let (hidden, disclosed) = (json!([null, null]), json!(["reviewer", "YES"]));
     for person in ["reviewer2", "author", "admin"] {
         let change = told_of_change(&app, person, &instance).await;
         assert_eq!(change, hidden, "{person}");
     }
-    assert_eq!(told_of_change(&app, "reviewer", &instance).await, told);
+    assert_eq!(told_of_change(&app, "reviewer", &instance).await, disclosed);
     let second = &tasks(&instance)[1];
     decide(&app, "reviewer2", second, json!({ "outcome": "YES" })).await;
-    assert_eq!(told_of_change(&app, "author", &instance).await, told);
+    assert_eq!(told_of_change(&app, "author", &instance).await, disclosed);
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn two_concurrent_votes_do_not_reveal_each_other() {
         decide(&app, person, &tasks(&instance)[place], vote).await;
     }
     let path = format!("/v1/instances/{}/changes", id(&instance));
-    for (person, told) in [
+    for (person, expected) in [
         (
             "reviewer",
             [json!(["reviewer", "YES"]), json!([null, null])],
@@ -211,7 +211,7 @@ async fn two_concurrent_votes_do_not_reveal_each_other() {
         let steps = &page["data"];
         assert_eq!(steps[1]["at"], steps[2]["at"], "{page}");
         let found = [1_usize, 2].map(|step| json!([steps[step]["actor"], steps[step]["trigger"]]));
-        assert_eq!(found, told, "{person}");
+        assert_eq!(found, expected, "{person}");
     }
 }
 
@@ -252,8 +252,8 @@ async fn advised(app: &TestApp) -> Value {
         "advice": { "offers": [{ "users": ["admin"] }], "needed": 1 },
     });
     let instance = vote(app, "advised", data).await;
-    let ask = json!({ "outcome": "ASK" });
-    decide(app, "reviewer", &tasks(&instance)[0], ask).await
+    let decision = json!({ "outcome": "ASK" });
+    decide(app, "reviewer", &tasks(&instance)[0], decision).await
 }
 
 /// What began the advice and what ended it, as this person sees it.
@@ -275,8 +275,8 @@ async fn told_of_advice(app: &TestApp, person: &str, instance: &Value) -> Value 
 #[tokio::test]
 async fn the_vote_that_began_or_cancelled_a_branch_is_hidden() {
     let app = TestApp::empty().await;
-    let asked = advised(&app).await;
-    let of_instance = format!("/v1/instances/{}", id(&asked));
+    let advised = advised(&app).await;
+    let of_instance = format!("/v1/instances/{}", id(&advised));
     let diagram = format!("{of_instance}/diagram.svg");
     for (person, led) in [("reviewer2", json!(null)), ("reviewer", json!("ASK"))] {
         let caller = led.as_str().map(|_| person);
@@ -290,12 +290,12 @@ async fn the_vote_that_began_or_cancelled_a_branch_is_hidden() {
             ),
             (&json!("Advice"), &led, &json!(caller))
         );
-        let told = told_of_advice(&app, person, &asked).await;
-        assert_eq!(told, json!([led, caller, null, null]), "{person}");
+        let found = told_of_advice(&app, person, &advised).await;
+        assert_eq!(found, json!([led, caller, null, null]), "{person}");
         let drawn = app.get(person, &diagram).await;
         assert_eq!(drawn.text.contains(" led to "), led.is_string());
     }
-    let entered = published(&app, &asked, "state.entered", 2).await;
+    let entered = published(&app, &advised, "state.entered", 2).await;
     hides(&entered[1], &["actor"]);
     let state = &entered[1]["data"]["state"];
     assert_eq!(
@@ -303,23 +303,23 @@ async fn the_vote_that_began_or_cancelled_a_branch_is_hidden() {
         (&json!("Advice"), None)
     );
 
-    let ask = json!({ "outcome": "ASK" });
-    decide(&app, "reviewer2", &tasks(&asked)[1], ask).await;
-    let cancelled = published(&app, &asked, "state.cancelled", 1).await;
+    let decision = json!({ "outcome": "ASK" });
+    decide(&app, "reviewer2", &tasks(&advised)[1], decision).await;
+    let cancelled = published(&app, &advised, "state.cancelled", 1).await;
     hides(&cancelled[0], &["trigger", "actor"]);
-    for (person, told) in [
+    for (person, expected) in [
         ("approver", json!([null, null, null, null])),
         ("reviewer", json!(["ASK", "reviewer", null, null])),
         ("reviewer2", json!([null, null, "ASK", "reviewer2"])),
     ] {
-        let found = told_of_advice(&app, person, &asked).await;
-        assert_eq!(found, told, "{person}");
+        let found = told_of_advice(&app, person, &advised).await;
+        assert_eq!(found, expected, "{person}");
     }
 
     let no = json!({ "outcome": "NO" });
-    decide(&app, "approver", &tasks(&asked)[2], no).await;
-    let told = told_of_advice(&app, "author", &asked).await;
-    assert_eq!(told, json!(["ASK", "reviewer", "ASK", "reviewer2"]));
+    decide(&app, "approver", &tasks(&advised)[2], no).await;
+    let found = told_of_advice(&app, "author", &advised).await;
+    assert_eq!(found, json!(["ASK", "reviewer", "ASK", "reviewer2"]));
     prove_all(&app).await;
 }
 

@@ -24,7 +24,7 @@ async fn bulk(app: &TestApp, who: &str, body: Value) -> Value {
 }
 
 /// Status and code of each result.
-fn told(results: &Value) -> Vec<(u64, String)> {
+fn outcomes(results: &Value) -> Vec<(u64, String)> {
     let results = results["results"].as_array().expect("results").iter();
     let one = |result: &Value| {
         let code = result["code"].as_str().unwrap_or_default();
@@ -66,7 +66,7 @@ async fn each_task_has_its_own_result_in_the_given_order() {
         (404, "not_found"),
     ];
     assert_eq!(
-        told(&claimed),
+        outcomes(&claimed),
         expected.map(|(status, code)| (status, code.to_owned()))
     );
     assert_eq!(
@@ -107,10 +107,10 @@ async fn a_repetition_returns_every_reply() {
         &key,
         Some(claim.clone()),
     );
-    assert_eq!(told(&first.await.expect(200)), fine(12));
+    assert_eq!(outcomes(&first.await.expect(200)), fine(12));
     let again = host.send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(claim));
     let again = again.await.expect(200);
-    assert_eq!(told(&again), fine(12));
+    assert_eq!(outcomes(&again), fine(12));
     let replayed = again["results"].as_array().expect("results").iter();
     assert!(
         replayed
@@ -139,9 +139,9 @@ async fn a_key_identifies_one_bulk_request() {
     let dry = [("idempotency-key", "many")];
     let path = "/v1/tasks/bulk?dryRun=true";
     let tried = host.send("reviewer", "POST", path, &dry, claim(&motions[1..]));
-    assert_eq!(told(&tried.await.expect(200)), fine(2));
+    assert_eq!(outcomes(&tried.await.expect(200)), fine(2));
     let claimed = send("many", claim(&motions[..1])).await.expect(200);
-    assert_eq!(told(&claimed), fine(1));
+    assert_eq!(outcomes(&claimed), fine(1));
     let other = send("many", claim(&motions[1..2])).await;
     other.problem(422, "idempotency_key_reused");
 
@@ -185,11 +185,11 @@ async fn a_repetition_does_what_the_first_request_did_not() {
     app.post("reviewer2", &taken, json!({})).await.expect(200);
     let first = send().await;
     let refused = (409, "task_taken".to_owned());
-    assert_eq!(told(&first), [fine(1)[0].clone(), refused]);
+    assert_eq!(outcomes(&first), [fine(1)[0].clone(), refused]);
     let free = taken.replace("claim", "release");
     app.post("reviewer2", &free, json!({})).await.expect(200);
     let again = send().await;
-    assert_eq!(told(&again), fine(2));
+    assert_eq!(outcomes(&again), fine(2));
     let replayed = |number: usize| again["results"][number]["replayed"] == true;
     assert_eq!((replayed(0), replayed(1)), (true, false));
 }
@@ -205,22 +205,25 @@ async fn tasks_are_selected_reassigned_decided_and_released() {
         json!({ "action": "claim", "filter": found }),
     )
     .await;
-    assert_eq!((told(&claimed), &claimed["more"]), (fine(4), &json!(false)));
+    assert_eq!(
+        (outcomes(&claimed), &claimed["more"]),
+        (fine(4), &json!(false))
+    );
     let none = json!({ "action": "claim", "filter": { "view": "available", "label": "other" } });
     assert_eq!(bulk(&app, "reviewer", none).await["results"], json!([]));
 
     let away = json!({ "action": "reassign", "taskIds": ids(&motions[..2]), "to": "reviewer2", "reason": "A holiday." });
-    assert_eq!(told(&bulk(&app, "admin", away.clone()).await), fine(2));
+    assert_eq!(outcomes(&bulk(&app, "admin", away.clone()).await), fine(2));
     let refused = app.post("reviewer", "/v1/tasks/bulk", away).await;
     refused.problem(403, "permission_missing");
     let back = json!({ "action": "release", "taskIds": ids(&motions[2..3]) });
-    assert_eq!(told(&bulk(&app, "reviewer", back).await), fine(1));
+    assert_eq!(outcomes(&bulk(&app, "reviewer", back).await), fine(1));
     let decide = json!({ "action": "decide", "filter": { "view": "mine" }, "outcome": "YES", "comment": "Fine." });
     assert_eq!(
-        told(&bulk(&app, "reviewer2", decide.clone()).await),
+        outcomes(&bulk(&app, "reviewer2", decide.clone()).await),
         fine(2)
     );
-    assert_eq!(told(&bulk(&app, "reviewer", decide).await), fine(1));
+    assert_eq!(outcomes(&bulk(&app, "reviewer", decide).await), fine(1));
     for (number, status) in ["COMPLETED", "COMPLETED", "RUNNING", "COMPLETED"]
         .iter()
         .enumerate()
@@ -248,7 +251,7 @@ async fn the_filter_accepts_the_filters_of_the_list_of_open_tasks() {
         let claim = json!({ "action": "claim", "filter": filter });
         let path = "/v1/tasks/bulk?dryRun=true";
         let claimed = app.post("reviewer", path, claim).await.expect(200);
-        assert_eq!(told(&claimed), fine(found), "{filter}");
+        assert_eq!(outcomes(&claimed), fine(found), "{filter}");
     }
     // A reason has the same length limit as for one task: in characters.
     for (length, status) in [(2_000, 200), (2_001, 422)] {
@@ -290,7 +293,7 @@ async fn nobody_decides_on_their_own_request_in_bulk() {
         json!({ "action": "claim", "taskIds": ids(&all) }),
     )
     .await;
-    assert_eq!(told(&claimed)[2], (200, String::new()));
+    assert_eq!(outcomes(&claimed)[2], (200, String::new()));
     for refused in &claimed["results"].as_array().expect("results")[..2] {
         assert_eq!(
             (&refused["status"], &refused["reason"]),
@@ -300,10 +303,10 @@ async fn nobody_decides_on_their_own_request_in_bulk() {
     let given =
         json!({ "action": "reassign", "taskIds": ids(&own), "to": "author", "reason": "Try." });
     let given = bulk(&app, "admin", given).await;
-    assert!(told(&given).iter().all(|(status, _)| *status >= 400));
+    assert!(outcomes(&given).iter().all(|(status, _)| *status >= 400));
     let decide = json!({ "action": "decide", "taskIds": ids(&all), "outcome": "YES" });
     let decided = bulk(&app, "author", decide).await;
-    let statuses: Vec<_> = told(&decided)
+    let statuses: Vec<_> = outcomes(&decided)
         .into_iter()
         .map(|(status, _)| status)
         .collect();

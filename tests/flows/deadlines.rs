@@ -17,7 +17,7 @@ async fn passed(app: &TestApp, instance: &Value) -> Vec<Value> {
 }
 
 /// Types and data of the published events about this instance with one of these names.
-async fn told(app: &TestApp, instance: &Value, kinds: &[&str]) -> Vec<(String, Value)> {
+async fn published(app: &TestApp, instance: &Value, kinds: &[&str]) -> Vec<(String, Value)> {
     let events = app.events().await;
     let about = events.iter().filter(|event| {
         event["subject"]
@@ -71,13 +71,13 @@ async fn the_owner_of_late_work_is_reminded_repeatedly() {
         tasks(&shown(&app, &instance).await)[0]["dueAt"],
         "2026-01-05T13:01:00Z"
     );
-    let told = told(&app, &instance, &["task.reminded", "task.reminded"]).await;
+    let reminders = published(&app, &instance, &["task.reminded", "task.reminded"]).await;
     let recipients = [
         json!([{ "type": "group", "id": "reviewers" }]),
         json!([{ "type": "user", "id": "reviewer" }]),
     ];
     let dues = ["2026-01-05T09:01:00Z", "2026-01-05T10:01:00Z"];
-    for (number, (_, data)) in told.iter().enumerate() {
+    for (number, (_, data)) in reminders.iter().enumerate() {
         assert_eq!(data["recipients"], recipients[number]);
         assert_eq!(data["dueAt"], dues[number]);
         assert_eq!(data["count"], number + 1);
@@ -222,13 +222,15 @@ async fn late_work_goes_to_others() {
         (&cancelled[0]["task"], &cancelled[0]["reason"]),
         (&task["id"], &json!("escalated"))
     );
-    let (_, told) = told(&app, &instance, &["task.escalated"]).await.remove(0);
+    let (_, escalation) = published(&app, &instance, &["task.escalated"])
+        .await
+        .remove(0);
     assert_eq!(
-        told["previousCandidates"],
+        escalation["previousCandidates"],
         json!([{ "type": "user", "id": "reviewer" }])
     );
     assert_eq!(
-        (&told["dueAt"], &told["count"]),
+        (&escalation["dueAt"], &escalation["count"]),
         (&json!("2026-01-05T09:01:00Z"), &json!(1))
     );
     let ended = decide(&app, "approver", open[0], json!({ "outcome": "YES" })).await;

@@ -12,7 +12,7 @@ fn amount() -> Value {
 }
 
 /// YES requires an amount and a comment; NO permits no comment.
-async fn told() -> TestApp {
+async fn app_with_inputs() -> TestApp {
     let app = TestApp::empty().await;
     let transitions = json!({
         "YES": {
@@ -45,7 +45,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_task_shows_its_outcomes() {
-    let app = told().await;
+    let app = app_with_inputs().await;
     let instance = vote(&app, "shown", owned()).await;
     let task = id(&tasks(&instance)[0]);
     let path = format!("/v1/tasks/{task}");
@@ -89,7 +89,7 @@ async fn a_task_shows_its_outcomes() {
 
 #[tokio::test]
 async fn a_decision_satisfies_the_rules_of_its_outcome() {
-    let app = told().await;
+    let app = app_with_inputs().await;
     let instance = vote(&app, "asked", owned()).await;
     let path = format!("/v1/tasks/{}/decide", id(&tasks(&instance)[0]));
     let decide = async |body: Value| app.post("reviewer", &path, body).await;
@@ -126,7 +126,7 @@ async fn a_decision_satisfies_the_rules_of_its_outcome() {
 /// Actions list what is still required, and flow logic is called although nothing is filled in yet.
 #[tokio::test]
 async fn actions_show_the_requirements_of_an_outcome() {
-    let app = told().await;
+    let app = app_with_inputs().await;
     let instance = vote(&app, "buttons", owned()).await;
     let path = format!("/v1/instances/{}/actions", id(&instance));
     let shown = app.get("reviewer", &path).await.expect(200);

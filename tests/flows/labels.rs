@@ -165,7 +165,7 @@ async fn a_notification_shows_the_title() {
     let app = chambers_with_words().await;
     let _working = notifier(&app, settings(&[]));
     let started = motion(&app, 120).await;
-    let told = async {
+    let notification = async {
         loop {
             let page = app.get("reviewer", "/v1/notifications").await.expect(200);
             if let Some(first) = page["data"].get(0) {
@@ -174,14 +174,14 @@ async fn a_notification_shows_the_title() {
             crate::support::pause().await;
         }
     };
-    let told = tokio::time::timeout(TIMEOUT, told).await;
-    let told = told.expect("a notification");
-    assert_eq!(told["instanceTitle"], "Motion m-1: the budget");
-    assert_eq!(told["instanceSummary"], "0 votes so far");
-    assert_eq!(told["definitionKey"], "committee");
-    assert_eq!(told["definitionVersion"], 1);
-    assert_eq!(told["state"], started["states"][0]["name"]);
-    assert_eq!(told["stateTitle"], started["states"][0]["title"]);
-    assert_eq!(told["priority"], 120);
-    assert_eq!(told["priorityName"], "urgent");
+    let notification = tokio::time::timeout(TIMEOUT, notification).await;
+    let notification = notification.expect("a notification");
+    assert_eq!(notification["instanceTitle"], "Motion m-1: the budget");
+    assert_eq!(notification["instanceSummary"], "0 votes so far");
+    assert_eq!(notification["definitionKey"], "committee");
+    assert_eq!(notification["definitionVersion"], 1);
+    assert_eq!(notification["state"], started["states"][0]["name"]);
+    assert_eq!(notification["stateTitle"], started["states"][0]["title"]);
+    assert_eq!(notification["priority"], 120);
+    assert_eq!(notification["priorityName"], "urgent");
 }

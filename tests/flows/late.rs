@@ -192,7 +192,7 @@ async fn after_an_outage_overdue_deadlines_act_in_order() {
     time.work(&app, &[&app.engine], 0).await;
     timers.stop().await;
     let passed = audited(&app, &instance, "DEADLINE_PASSED").await;
-    let told: Vec<_> = passed
+    let listed: Vec<_> = passed
         .iter()
         .map(|entry| {
             (
@@ -206,7 +206,7 @@ async fn after_an_outage_overdue_deadlines_act_in_order() {
         ("release", Some(35_880)),
         ("escalate", Some(35_820)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     // The owner was reminded. Nobody owned the task when it was escalated.
     let reminded = audited(&app, &instance, "TASK_REMINDED").await;
     assert_eq!(

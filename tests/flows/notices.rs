@@ -4,7 +4,7 @@ use super::*;
 use crate::api::notifications::{notifier, settings};
 
 /// The kinds and recipients of a person's notifications, oldest first, once there are this many.
-async fn told(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)> {
+async fn notified(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)> {
     let reading = async {
         loop {
             let page = app.get(person, "/v1/notifications?limit=100").await;
@@ -13,22 +13,23 @@ async fn told(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)
             assert!(data.len() <= count, "{data:?}");
             if data.len() == count {
                 let text = |one: &Value, name: &str| one[name].as_str().expect("text").to_owned();
-                let mut told: Vec<_> = data
+                let mut listed: Vec<_> = data
                     .iter()
                     .map(|one| (text(one, "kind"), text(one, "recipient")))
                     .collect();
-                told.reverse();
-                return told;
+                listed.reverse();
+                return listed;
             }
             crate::support::pause().await;
         }
     };
-    let told = tokio::time::timeout(TIMEOUT, reading).await;
-    told.unwrap_or_else(|_| panic!("{person} is not told {count} times"))
+    let read = tokio::time::timeout(TIMEOUT, reading).await;
+    read.unwrap_or_else(|_| panic!("{person} is not told {count} times"))
 }
 
-fn lines(told: &[(String, String)]) -> Vec<(&str, &str)> {
-    told.iter()
+fn lines(notices: &[(String, String)]) -> Vec<(&str, &str)> {
+    notices
+        .iter()
         .map(|(kind, to)| (kind.as_str(), to.as_str()))
         .collect()
 }
@@ -47,7 +48,7 @@ async fn a_reminder_notifies_the_owner_and_an_escalation_the_former_owner() {
     let instance = vote(&app, "late", data).await;
     claim(&app, "reviewer", &tasks(&instance)[0]).await;
     assert_eq!(
-        lines(&told(&app, "reviewer", 1).await),
+        lines(&notified(&app, "reviewer", 1).await),
         [("ASSIGNMENT_CREATED", "reviewers")]
     );
     let timers = app.timers();
@@ -56,17 +57,17 @@ async fn a_reminder_notifies_the_owner_and_an_escalation_the_former_owner() {
         ("ASSIGNMENT_CREATED", "reviewers"),
         ("TIMEOUT_WARNING", "reviewer"),
     ];
-    assert_eq!(lines(&told(&app, "reviewer", 2).await), reminded);
+    assert_eq!(lines(&notified(&app, "reviewer", 2).await), reminded);
     time.work(&app, &[&app.engine], 60).await;
     timers.stop().await;
     let lost = [reminded[0], reminded[1], ("ESCALATION", "reviewer")];
-    assert_eq!(lines(&told(&app, "reviewer", 3).await), lost);
+    assert_eq!(lines(&notified(&app, "reviewer", 3).await), lost);
     assert_eq!(
-        lines(&told(&app, "approver", 1).await),
+        lines(&notified(&app, "approver", 1).await),
         [("ASSIGNMENT_CREATED", "approvers")]
     );
     assert_eq!(
-        lines(&told(&app, "reviewer2", 1).await),
+        lines(&notified(&app, "reviewer2", 1).await),
         [("ASSIGNMENT_CREATED", "reviewers")]
     );
     prove_all(&app).await;

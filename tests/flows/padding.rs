@@ -48,8 +48,8 @@ async fn padding_buys_no_second_vote() {
     for (entity, padding) in [("plain", 0), ("padded", PADDING)] {
         let instance = approved_by_manager(&app, entity, padding).await;
         let offered = tasks(&instance).iter();
-        let asked: Vec<_> = offered.map(|task| &task["candidates"][0]["id"]).collect();
-        assert_eq!(asked, ["fay", "finn", "flora", "fred"], "{entity}");
+        let first: Vec<_> = offered.map(|task| &task["candidates"][0]["id"]).collect();
+        assert_eq!(first, ["fay", "finn", "flora", "fred"], "{entity}");
         // Texts that flow logic did not get are still visible to people.
         let path = format!("/v1/instances/{}/actions", id(&instance));
         let explained = app.get("fay", &path).await.expect(200);
@@ -99,9 +99,9 @@ async fn a_response_counts_the_actions_that_it_leaves_out() {
     let path = format!("/v1/instances/{}/actions", id(&instance));
     let explained = app.get("ann", &path).await.expect(200);
     let actions = explained["actions"].as_array().expect("actions").iter();
-    let told = actions
+    let count = actions
         .filter(|action| action["taskId"].is_string())
         .count();
-    assert!(told < ACTIONS, "{told}");
-    assert_eq!(explained["omitted"]["actions"], json!(ACTIONS - told));
+    assert!(count < ACTIONS, "{count}");
+    assert_eq!(explained["omitted"]["actions"], json!(ACTIONS - count));
 }

@@ -23,7 +23,7 @@ async fn chambers_with_a_form() -> TestApp {
     app
 }
 
-async fn told(app: &TestApp, kind: &str) -> Vec<Value> {
+async fn published(app: &TestApp, kind: &str) -> Vec<Value> {
     let kind = format!("dev.wrkflw.{kind}");
     let events = app.events().await.into_iter();
     let data = events.filter(|event| event["type"] == *kind);
@@ -47,7 +47,7 @@ async fn a_decision_publishes_the_public_fields_of_its_input_and_the_changes() {
         .await;
     let answered = answer.expect(200)["events"].clone();
 
-    let recorded = told(&app, "decision.recorded").await;
+    let recorded = published(&app, "decision.recorded").await;
     assert_eq!(recorded[0]["input"], json!({ "amount": 7 }));
     for (member, value) in [
         ("instanceId", &instance["id"]),
@@ -65,9 +65,9 @@ async fn a_decision_publishes_the_public_fields_of_its_input_and_the_changes() {
     ] {
         assert_eq!(recorded[0][member], *value, "{member}");
     }
-    let moved = told(&app, "state.transitioned").await;
+    let moved = published(&app, "state.transitioned").await;
     assert_eq!(moved[0]["dataPointers"], json!(["/votes/yes"]));
-    let started = told(&app, "flow.started").await;
+    let started = published(&app, "flow.started").await;
     assert_eq!(started[0]["dataPointers"], json!(["/assign/offers"]));
     let all = app.events().await;
     for secret in ["between us", "\"votes\":", "forks", "choices"] {
@@ -96,8 +96,8 @@ async fn a_decision_is_the_same_event_in_the_response_feed_webhook_and_kafka() {
     let app = chambers_with_a_form().await;
     let mut hook = Receiver::start().await;
     let subscription = json!({ "url": hook.url, "types": ["decision.recorded"] });
-    let made = app.post("admin", "/v1/subscriptions", subscription).await;
-    made.expect(201);
+    let created = app.post("admin", "/v1/subscriptions", subscription).await;
+    created.expect(201);
     let _working = notifications::notifier(&app, notifications::settings(&[]));
     let kafka = dead_letters::settings(&app);
     let _sending = dead_letters::send(&app, &kafka);

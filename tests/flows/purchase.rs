@@ -55,12 +55,11 @@ fn task_for(instance: &Value, candidate: &str) -> Value {
     let open = all.filter(|task| {
         ["PENDING", "CLAIMED"].contains(&task["status"].as_str().expect("a status"))
     });
-    let mut theirs = open.filter(|task| {
+    let mut own = open.filter(|task| {
         let candidates = task["candidates"].as_array().expect("candidates");
         candidates.iter().any(|one| one["id"] == candidate)
     });
-    theirs
-        .next()
+    own.next()
         .unwrap_or_else(|| panic!("nothing for {candidate} in {instance}"))
         .clone()
 }
@@ -110,23 +109,23 @@ async fn people_of_finance_who_are_not_in_the_directory_are_shown_as_unknown() {
         instance["id"].as_str().expect("an id")
     );
     let unknown = async || {
-        let told = app.get("admin", &path).await.expect(200);
-        let tasks = told["tasks"].as_array().expect("tasks").clone();
+        let answer = app.get("admin", &path).await.expect(200);
+        let tasks = answer["tasks"].as_array().expect("tasks").clone();
         let of = |task: &Value| {
             (
                 task["eligible"][0]["person"].clone(),
                 task["unknown"].clone(),
             )
         };
-        let mut told: Vec<_> = tasks.iter().map(of).collect();
-        told.sort_by_key(|(person, _)| person.to_string());
-        told
+        let mut listed: Vec<_> = tasks.iter().map(of).collect();
+        listed.sort_by_key(|(person, _)| person.to_string());
+        listed
     };
     let known = |person: &str| (json!(person), json!([]));
-    let told = unknown().await;
-    assert_eq!(told[..3], ["fay", "finn", "flora"].map(known));
+    let listed = unknown().await;
+    assert_eq!(listed[..3], ["fay", "finn", "flora"].map(known));
     assert_eq!(
-        told[3],
+        listed[3],
         (json!("ghost"), json!(["ghost"])),
         "who counts as eligible"
     );
@@ -223,8 +222,8 @@ async fn nobody_approves_in_two_steps() {
         assert_eq!(problem["detail"], detail, "{user} {action}: {problem}");
     }
     for user in ["meg", "mia"] {
-        let theirs = app.get(user, "/v1/tasks?view=available").await.expect(200);
-        assert_eq!(theirs["data"], json!([]), "{user}: {theirs}");
+        let available = app.get(user, "/v1/tasks?view=available").await.expect(200);
+        assert_eq!(available["data"], json!([]), "{user}: {available}");
     }
     claim(&app, "cora", &task).await;
     for (user, action) in [("cora", "delegate"), ("admin", "reassign")] {
@@ -437,12 +436,12 @@ async fn the_names_of_a_config_must_exist() {
     assert_eq!(named(&tried["effects"]["unknown"], "kind", "name"), unknown);
     let refused = app.post("admin", path, json!({})).await;
     let problem = refused.problem(409, "unknown_names");
-    let told = unknown.iter().map(|one| {
+    let expected = unknown.iter().map(|one| {
         let kind = one.split(' ').next().unwrap_or_default();
         format!("unknown_{kind} there is no {one}")
     });
-    let told: Vec<_> = told.collect();
-    assert_eq!(named(&problem["errors"], "code", "detail"), told);
+    let expected: Vec<_> = expected.collect();
+    assert_eq!(named(&problem["errors"], "code", "detail"), expected);
     app.post("admin", path, json!({ "forced": true }))
         .await
         .problem(422, "invalid_request");

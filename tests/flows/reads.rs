@@ -4,7 +4,7 @@ use super::*;
 use crate::support::guests::hostile;
 
 /// What a version's logic gets about the starter. The flow refuses, with this in the message.
-async fn told(app: &TestApp, key: &str) -> String {
+async fn summary(app: &TestApp, key: &str) -> String {
     let body = json!({
         "definitionKey": key, "entityType": "thing", "entityId": "1",
         "data": { "behaviour": "echo_asked", "function": "start" },
@@ -34,13 +34,13 @@ async fn logic_gets_the_groups_and_permissions_that_its_definition_reads() {
         let activate = format!("/v1/definitions/{key}/versions/1/activate");
         app.post("admin", &activate, json!({})).await.expect(200);
     }
-    let curious = told(&app, "curious").await;
+    let curious = summary(&app, "curious").await;
     assert!(
         curious.contains(r#"groups: ["authors", "reviewers"]"#),
         "{curious}"
     );
     assert!(curious.contains(r#""instance:start""#), "{curious}");
-    let discreet = told(&app, "discreet").await;
+    let discreet = summary(&app, "discreet").await;
     assert!(
         discreet.contains(r#"id: "author", groups: [], permissions: []"#),
         "{discreet}"

@@ -63,17 +63,23 @@ async fn a_recorded_purchase_passes_and_shows_what_another_config_changes() {
     for secret in ["ann", "meg", "mia", "dora", "Desks", "Too dear", "4711"] {
         assert!(!yaml.contains(secret), "{secret}: {yaml}");
     }
-    let (passed, said) = played(purchase_approval(), &yaml);
-    assert!(passed, "{said}{yaml}");
+    let (passed, printed) = played(purchase_approval(), &yaml);
+    assert!(passed, "{printed}{yaml}");
     // With another limit, the CFO is not needed any more.
     let other = yaml.replace("cfoAbove: 50000", "cfoAbove: 60000");
     assert_ne!(other, yaml);
-    let (passed, said) = played(purchase_approval(), &other);
-    assert!(!passed, "{said}");
-    assert!(said.contains("decide APPROVE by"), "{said}");
-    assert!(said.contains(r#"states: expected "Cfo", got []"#), "{said}");
+    let (passed, printed) = played(purchase_approval(), &other);
+    assert!(!passed, "{printed}");
+    assert!(printed.contains("decide APPROVE by"), "{printed}");
+    assert!(
+        printed.contains(r#"states: expected "Cfo", got []"#),
+        "{printed}"
+    );
     // The same without the amount.
     let masked = scenario(&app, &instance, "mask: [/amount]").await;
-    let (passed, said) = played(purchase_approval(), &masked);
-    assert!(!passed && said.contains(r#"expected "Cfo""#), "{said}");
+    let (passed, printed) = played(purchase_approval(), &masked);
+    assert!(
+        !passed && printed.contains(r#"expected "Cfo""#),
+        "{printed}"
+    );
 }

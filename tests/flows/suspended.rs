@@ -13,7 +13,7 @@ async fn voted(app: &TestApp, entity: &str) -> (Value, Value) {
     (instance, task)
 }
 
-async fn tell(app: &TestApp, user: &str, task: &Value, what: &str, body: Value) -> Answer {
+async fn post(app: &TestApp, user: &str, task: &Value, what: &str, body: Value) -> Answer {
     let path = format!("/v1/tasks/{}/{what}", id(task));
     app.post(user, &path, body).await
 }
@@ -36,16 +36,16 @@ async fn an_owner_suspends_a_task_and_its_deadline_pauses() {
     let (instance, task) = voted(&app, "waits").await;
     claim(&app, "reviewer", &task).await;
     time.pass(20);
-    let stranger = tell(&app, "reviewer2", &task, "suspend", json!({})).await;
+    let stranger = post(&app, "reviewer2", &task, "suspend", json!({})).await;
     assert_eq!(stranger.problem(403, "forbidden")["reason"], "not_owner");
     let why = json!({ "reason": "a page is missing" });
-    let told = tell(&app, "reviewer", &task, "suspend", why.clone()).await;
-    let told = told.expect(200);
+    let answer = post(&app, "reviewer", &task, "suspend", why.clone()).await;
+    let answer = answer.expect(200);
     let expected = json!({
         "by": "reviewer", "at": "2026-01-05T09:00:20Z", "reason": "a page is missing", "until": null,
     });
-    assert_eq!(told["task"]["suspended"], expected);
-    assert_eq!(told["events"][0]["type"], "dev.wrkflw.task.suspended");
+    assert_eq!(answer["task"]["suspended"], expected);
+    assert_eq!(answer["events"][0]["type"], "dev.wrkflw.task.suspended");
     let mut shown_in_list = listed(&app, &task).await["suspended"].clone();
     shown_in_list["until"] = Value::Null;
     assert_eq!(shown_in_list, expected);
@@ -57,7 +57,7 @@ async fn an_owner_suspends_a_task_and_its_deadline_pauses() {
         ("delegate", json!({ "to": "reviewer2", "reason": "away" })),
         ("suspend", why),
     ] {
-        let refused = tell(&app, "reviewer", &task, what, body).await;
+        let refused = post(&app, "reviewer", &task, what, body).await;
         let problem = refused.problem(409, "task_suspended");
         assert_eq!(problem["conflict"]["by"], "reviewer");
         assert_eq!(problem["conflict"]["at"], "2026-01-05T09:00:20Z");
@@ -75,7 +75,7 @@ async fn an_owner_suspends_a_task_and_its_deadline_pauses() {
     let timers = app.timers();
     time.work(&app, &[&app.engine], 3600).await;
     assert_eq!(passed(&app, &instance).await, 0);
-    let resumed = tell(&app, "reviewer", &task, "resume", json!({})).await;
+    let resumed = post(&app, "reviewer", &task, "resume", json!({})).await;
     assert_eq!(resumed.expect(200)["task"]["suspended"], Value::Null);
     time.work(&app, &[&app.engine], 39).await;
     assert_eq!(passed(&app, &instance).await, 0);
@@ -83,9 +83,9 @@ async fn an_owner_suspends_a_task_and_its_deadline_pauses() {
     timers.stop().await;
     let passed = audited(&app, &instance, "DEADLINE_PASSED").await;
     assert_eq!((passed.len(), &passed[0]["late"]), (1, &json!(0)));
-    let again = tell(&app, "reviewer", &task, "resume", json!({})).await;
+    let again = post(&app, "reviewer", &task, "resume", json!({})).await;
     again.problem(409, "not_suspended");
-    let decided = tell(&app, "reviewer", &task, "decide", yes).await;
+    let decided = post(&app, "reviewer", &task, "decide", yes).await;
     assert_eq!(decided.expect(200)["instance"]["outcome"], "APPROVED");
     prove_all(&app).await;
 }
@@ -96,13 +96,13 @@ async fn the_host_resumes_a_task_at_the_time_that_was_set() {
     let (instance, task) = voted(&app, "until").await;
     // Only operators can suspend a task without an owner.
     let until = json!({ "until": "2026-01-05T10:00:00Z" });
-    let own = tell(&app, "reviewer", &task, "suspend", until.clone()).await;
+    let own = post(&app, "reviewer", &task, "suspend", until.clone()).await;
     own.problem(403, "forbidden");
     for (wrong, code) in [
         ("2026-01-05T09:00:00Z", "not_in_future"),
         ("2027-01-07T09:00:00Z", "too_late"),
     ] {
-        let answer = tell(&app, "admin", &task, "suspend", json!({ "until": wrong })).await;
+        let answer = post(&app, "admin", &task, "suspend", json!({ "until": wrong })).await;
         let problem = answer.problem(422, "invalid_input");
         let error = &problem["errors"][0];
         assert_eq!(
@@ -110,10 +110,10 @@ async fn the_host_resumes_a_task_at_the_time_that_was_set() {
             (&json!("/until"), &json!(code))
         );
     }
-    tell(&app, "admin", &task, "suspend", until)
+    post(&app, "admin", &task, "suspend", until)
         .await
         .expect(200);
-    let claimed = tell(&app, "reviewer", &task, "claim", json!({})).await;
+    let claimed = post(&app, "reviewer", &task, "claim", json!({})).await;
     claimed.problem(409, "task_suspended");
     let timers = app.timers();
     time.work(&app, &[&app.engine], 3599).await;
@@ -127,7 +127,7 @@ async fn the_host_resumes_a_task_at_the_time_that_was_set() {
     time.work(&app, &[&app.engine], 60).await;
     timers.stop().await;
     assert_eq!(passed(&app, &instance).await, 1);
-    let decided = tell(
+    let decided = post(
         &app,
         "reviewer",
         &task,
@@ -151,12 +151,12 @@ async fn a_suspension_ends_when_the_owner_loses_the_task() {
     for task in [&task, &second] {
         claim(&app, "reviewer", task).await;
         let until = json!({ "until": "2026-02-01T00:00:00Z" });
-        tell(&app, "reviewer", task, "suspend", until)
+        post(&app, "reviewer", task, "suspend", until)
             .await
             .expect(200);
     }
     let to = json!({ "to": "reviewer2", "reason": "ill" });
-    let given = tell(&app, "admin", &second, "reassign", to).await;
+    let given = post(&app, "admin", &second, "reassign", to).await;
     assert_eq!(given.expect(200)["task"]["suspended"], Value::Null);
     let timers = app.timers();
     time.work(&app, &[&app.engine], 7200).await;
@@ -167,7 +167,7 @@ async fn a_suspension_ends_when_the_owner_loses_the_task() {
     assert_eq!(tasks(&free)[0]["suspended"], Value::Null);
     for (task, person) in [(&task, "reviewer2"), (&second, "reviewer2")] {
         let yes = json!({ "outcome": "YES" });
-        let decided = tell(&app, person, task, "decide", yes).await;
+        let decided = post(&app, person, task, "decide", yes).await;
         assert_eq!(decided.expect(200)["instance"]["outcome"], "APPROVED");
     }
     assert_eq!(shown(&app, &other).await["status"], "COMPLETED");

@@ -19,10 +19,10 @@ pub(super) async fn becoming(
             return now;
         }
         let change = tokio::time::timeout(std::time::Duration::from_mins(1), commits.changed());
-        let told = change
+        let waited = change
             .await
             .unwrap_or_else(|_| panic!("it stays as it is: {now}"));
-        told.expect("the engine runs");
+        waited.expect("the engine runs");
     }
 }
 
@@ -130,7 +130,7 @@ async fn an_automatic_change_of_candidates_is_published_as_an_escalation() {
         ),
         (&json!("too_few_eligible"), &json!(task), &from, &to)
     );
-    let told = async {
+    let notification = async {
         loop {
             let page = app.get("approver", "/v1/notifications").await.expect(200);
             if let [one] = page["data"].as_array().expect("data").as_slice() {
@@ -139,10 +139,14 @@ async fn an_automatic_change_of_candidates_is_published_as_an_escalation() {
             crate::support::pause().await;
         }
     };
-    let told = tokio::time::timeout(TIMEOUT, told).await;
-    let told = told.expect("the fallback group is notified");
+    let notification = tokio::time::timeout(TIMEOUT, notification).await;
+    let notification = notification.expect("the fallback group is notified");
     assert_eq!(
-        (&told["kind"], &told["recipient"], &told["taskId"]),
+        (
+            &notification["kind"],
+            &notification["recipient"],
+            &notification["taskId"]
+        ),
         (&json!("ESCALATION"), &json!("approvers"), &json!(task))
     );
 }
@@ -193,8 +197,8 @@ async fn an_unassignable_state_recovers_with_the_first_member() {
     member(&app, "bench", "benny").await;
     let healed = becoming(&app, &stuck, |instance| since(instance).is_null()).await;
     assert_eq!(listed(&app, "unassignable=true").await, [id(&nobody)]);
-    let told = audited(&app, &stuck, "STATE_ASSIGNABLE").await;
-    assert_eq!(told.len(), 1);
+    let entries = audited(&app, &stuck, "STATE_ASSIGNABLE").await;
+    assert_eq!(entries.len(), 1);
     // A manager of the initiator who is entered later counts, too.
     manager(&app, "author", "approver").await;
     let found = becoming(&app, &nobody, |instance| since(instance).is_null()).await;

@@ -279,7 +279,7 @@ async fn a_commit_in_doubt_that_succeeds_before_the_next_load_is_not_repeated() 
         holder.rollback().await.expect("a rollback");
     };
     let both = Box::pin(async { tokio::join!(saying, landing) });
-    let (said, ()) = within(both).await;
-    said.expect(200);
+    let (answer, ()) = within(both).await;
+    answer.expect(200);
     assert_eq!(count(&app, SAID).await, 1);
 }

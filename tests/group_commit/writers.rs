@@ -301,8 +301,9 @@ async fn a_commit_is_complete_when_its_caller_goes_away() {
     claim.shutdown().await;
     assert!(!commits.has_changed().expect("an engine"));
     plug.pull().await;
-    let told = tokio::time::timeout(LONG, commits.changed()).await;
-    told.expect("the relay and the streams are notified")
+    let waited = tokio::time::timeout(LONG, commits.changed()).await;
+    waited
+        .expect("the relay and the streams are notified")
         .expect("an engine");
     let path = format!("/v1/instances/{}", id_of(&instance));
     let shown = app.get("reviewer", &path).await.expect(200);

@@ -71,7 +71,7 @@ impl JobHandlers for FakeHandlers {
 
 impl WorkerFixture {
     async fn new(script: impl IntoIterator<Item = Step>) -> WorkerFixture {
-        let (sender, asked) = mpsc::unbounded_channel();
+        let (sender, jobs) = mpsc::unbounded_channel();
         let handlers = Arc::new(FakeHandlers {
             asked: sender,
             script: Mutex::new(script.into_iter().collect()),
@@ -80,7 +80,7 @@ impl WorkerFixture {
         WorkerFixture {
             app: TestApp::empty().await,
             handlers,
-            asked,
+            asked: jobs,
         }
     }
 
@@ -93,9 +93,9 @@ impl WorkerFixture {
         leave(&self.app.database, instance, due_at).await
     }
 
-    async fn asked(&mut self) -> Job {
-        let asked = tokio::time::timeout(TIMEOUT, self.asked.recv()).await;
-        asked.expect("in time").expect("a worker")
+    async fn next_job(&mut self) -> Job {
+        let received = tokio::time::timeout(TIMEOUT, self.asked.recv()).await;
+        received.expect("in time").expect("a worker")
     }
 
     /// Id, attempts and error of each job that is left.
@@ -117,7 +117,7 @@ async fn late_jobs_are_done_in_order_and_deleted() {
     }
     let timers = fixture.timers();
     for id in expected {
-        assert_eq!(fixture.asked().await.id, id);
+        assert_eq!(fixture.next_job().await.id, id);
     }
     timers.stop().await;
     assert_eq!(fixture.left().await, []);
@@ -141,7 +141,7 @@ async fn a_future_job_is_done_when_it_is_due() {
     leave(&fixture.app.database, clock::new_id(), due_at).await;
     fixture.app.engine.wake_workers();
     assert_eq!(
-        fixture.asked().await.due_at.as_millisecond(),
+        fixture.next_job().await.due_at.as_millisecond(),
         due_at.as_millisecond()
     );
     assert!(clock.now() >= due_at);
@@ -157,9 +157,9 @@ async fn failures_are_tried_again_and_panics_are_failures() {
         let mut fixture = WorkerFixture::new([step, Step::Waits]).await;
         let id = fixture.leave(clock::new_id(), 0).await;
         let timers = fixture.timers();
-        assert_eq!(fixture.asked().await.attempts, 1);
+        assert_eq!(fixture.next_job().await.attempts, 1);
         // After a second, without another wake-up.
-        assert_eq!(fixture.asked().await.attempts, 2);
+        assert_eq!(fixture.next_job().await.attempts, 2);
         assert_eq!(fixture.left().await, [(id, 2, Some(error.to_owned()))]);
         fixture.handlers.gate.add_permits(1);
         timers.stop().await;
@@ -172,11 +172,11 @@ async fn a_long_job_delays_no_other() {
     let mut fixture = WorkerFixture::new([Step::Waits]).await;
     let lasting = fixture.leave(clock::new_id(), 60).await;
     let timers = fixture.timers();
-    assert_eq!(fixture.asked().await.id, lasting);
+    assert_eq!(fixture.next_job().await.id, lasting);
     for _ in 0..10 {
         let id = fixture.leave(clock::new_id(), 0).await;
         fixture.app.engine.wake_workers();
-        assert_eq!(fixture.asked().await.id, id);
+        assert_eq!(fixture.next_job().await.id, id);
     }
     fixture.handlers.gate.add_permits(1);
     timers.stop().await;
@@ -191,13 +191,13 @@ async fn jobs_in_flight_are_limited() {
     }
     let timers = fixture.timers();
     for _ in 0..2 {
-        fixture.asked().await;
+        fixture.next_job().await;
     }
     // The third job of a tenant is not even claimed before another one ends.
     let claimed = |left: Vec<(Uuid, i32, _)>| left.iter().filter(|job| job.1 > 0).count();
     assert_eq!(claimed(fixture.left().await), 2);
     fixture.handlers.gate.add_permits(1);
-    fixture.asked().await;
+    fixture.next_job().await;
     fixture.handlers.gate.add_permits(2);
     timers.stop().await;
     assert_eq!(fixture.left().await, []);
@@ -208,7 +208,7 @@ async fn a_stopping_worker_finishes_its_jobs() {
     let mut fixture = WorkerFixture::new([Step::Waits]).await;
     fixture.leave(clock::new_id(), 0).await;
     let timers = fixture.timers();
-    fixture.asked().await;
+    fixture.next_job().await;
     let stopping = timers.stop();
     tokio::pin!(stopping);
     assert!(futures_util::poll!(&mut stopping).is_pending());
@@ -234,7 +234,7 @@ async fn two_workers_do_each_job_once() {
     ];
     let mut done = Vec::new();
     for _ in 0..60 {
-        done.push(fixture.asked().await.id);
+        done.push(fixture.next_job().await.id);
     }
     for worker in workers {
         worker.stop().await;

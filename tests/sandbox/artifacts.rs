@@ -218,8 +218,8 @@ async fn the_folder_stays_within_its_size_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_calls_compile_once() {
     let sandbox = Sandbox::new(settings()).expect("sandbox");
-    let asked = (0..16).map(|_| go(&sandbox, guests::hostile()));
-    let counts = futures_util::future::join_all(asked).await;
+    let calls = (0..16).map(|_| go(&sandbox, guests::hostile()));
+    let counts = futures_util::future::join_all(calls).await;
     assert_eq!(counts.iter().sum::<usize>(), 1);
 }
 

@@ -90,13 +90,13 @@ fn the_child_runs_under_limits() {
 fn scripted(folder: &Folder, script: &str, queue_ms_max: u64) -> Sandbox {
     const MADE: &str = r#"mkdir "$0" && mkfifo "$0/gate" && printf '%s\n' "$1" > "$0/compiler" && chmod 700 "$0/compiler""#;
     let script = format!("#!/bin/sh\ncd {}\n{script}", folder.path().display());
-    let made = Command::new("sh")
+    let status = Command::new("sh")
         .args(["-c", MADE])
         .arg(folder.path())
         .arg(script)
         .status()
         .expect("a shell");
-    assert!(made.success(), "{made}");
+    assert!(status.success(), "{status}");
     let sandbox = Sandbox::new(Settings {
         compiler: Compiler::Child(folder.path().join("compiler")),
         queue_ms_max,

@@ -121,8 +121,8 @@ async fn errors_name_definition_version_digest_and_function() {
             _ => Question::Transition(wanting(behaviour, function).into()),
         };
         let data = format!(r#"{{"behaviour":"{behaviour}","function":"{function}"}}"#);
-        let asked = ask_about(&sandbox(), &instance(&data), question).await;
-        let error = asked.expect_err(behaviour);
+        let result = ask_about(&sandbox(), &instance(&data), question).await;
+        let error = result.expect_err(behaviour);
         assert_eq!(error.code(), code, "{behaviour}");
         let expected = format!("`{function}` of hostile version 7 (component {digest}): ");
         assert!(error.to_string().starts_with(&expected), "{error}");

@@ -378,10 +378,10 @@ async fn the_largest_facts_are_within_the_limits_of_a_flow() {
         entering(&["Finance"]),
     ] {
         let fetch = async || Ok::<_, Infallible>(component.to_vec());
-        let asked = sandbox()
+        let result = sandbox()
             .ask(&pinned(component), facts, &question, fetch)
             .await;
-        let answered = asked.unwrap_or_else(|error| panic!("{}: {error}", question.function()));
+        let answered = result.unwrap_or_else(|error| panic!("{}: {error}", question.function()));
         assert!(answered.fuel > 0);
     }
 }

@@ -287,7 +287,7 @@ fn json_of(value: &Value) -> Json {
 }
 
 /// What must be equal: the answer with its fuel, or the failure.
-async fn told(
+async fn evaluate(
     sandbox: &Sandbox,
     guest: &(Pinned, &'static [u8]),
     now: jiff::Timestamp,
@@ -357,9 +357,9 @@ async fn random_calls_have_one_answer_each() {
                     let mut random = Random(number);
                     let (now, instance) = (random.moment(), random.instance());
                     let question = random.question(&instance);
-                    let first = told(&compiled, guest, now, &instance, &question).await;
+                    let first = evaluate(&compiled, guest, now, &instance, &question).await;
                     for sandbox in [&compiled, &stored, &stored] {
-                        let again = told(sandbox, guest, now, &instance, &question).await;
+                        let again = evaluate(sandbox, guest, now, &instance, &question).await;
                         assert_eq!(
                             first, again,
                             "question {number}: {question:?} about {instance:?}"

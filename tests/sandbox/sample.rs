@@ -28,8 +28,8 @@ async fn an_unknown_setting_is_refused() {
 
 #[tokio::test]
 async fn a_start_with_good_data_is_allowed() {
-    let asked = start(&sandbox()).await;
-    assert_eq!(asked.expect("answers").answer, Answer::Start(Ok(())));
+    let result = start(&sandbox()).await;
+    assert_eq!(result.expect("answers").answer, Answer::Start(Ok(())));
 }
 
 /// The least memory with which the component is admitted is its initial memory, so the memory cannot grow.

@@ -15,8 +15,8 @@ fn unit_graph() -> Value {
         // Cargo prints the graph only with nightly features.
         .env("RUSTC_BOOTSTRAP", "1");
     let done = cargo.output().expect("cargo");
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{printed}");
     serde_json::from_slice(&done.stdout).expect("a graph")
 }
 

@@ -119,8 +119,8 @@ fn names(tree: &Tree) -> Vec<Finding> {
     let code = code.into_iter().flatten().map(|file| (file, false));
     for (file, is_page) in pages.chain(code) {
         for (number, line) in file.text.lines().enumerate() {
-            let told = is_page || line.trim_start().starts_with(['/', '#']);
-            let named = line.split('`').skip(1).step_by(2).filter(|_| told);
+            let is_prose = is_page || line.trim_start().starts_with(['/', '#']);
+            let named = line.split('`').skip(1).step_by(2).filter(|_| is_prose);
             for name in named.filter(|name| NAMED.iter().any(|root| name.starts_with(root))) {
                 let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-@".contains(c);
                 if name.chars().all(is_path) && !stands(name) {

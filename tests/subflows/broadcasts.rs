@@ -20,19 +20,19 @@ async fn delivered(app: &TestApp, sent: &Value) -> Value {
     );
     let waiting = async {
         loop {
-            let told = app.get("author", &path).await.expect(200);
-            if told["status"] == "DELIVERED" {
-                return told;
+            let receipt = app.get("author", &path).await.expect(200);
+            if receipt["status"] == "DELIVERED" {
+                return receipt;
             }
             crate::support::pause().await;
         }
     };
-    let told = tokio::time::timeout(TIMEOUT, waiting).await;
-    told.expect("in time")
+    let waited = tokio::time::timeout(TIMEOUT, waiting).await;
+    waited.expect("in time")
 }
 
-fn tally(told: &Value) -> (u64, u64) {
-    let count = |name: &str| told[name].as_u64().expect("a count");
+fn tally(receipt: &Value) -> (u64, u64) {
+    let count = |name: &str| receipt[name].as_u64().expect("a count");
     (count("taken"), count("refused"))
 }
 
@@ -70,8 +70,11 @@ async fn all_that_wait_get_the_signal_once() {
     assert_eq!(sent["dryRun"], false);
     signal(&app, &ended, "LEAVE", json!({})).await.expect(200);
     let timers = app.timers();
-    let told = delivered(&app, &sent).await;
-    assert_eq!((&told["deliver"], tally(&told)), (&json!("all"), (101, 1)));
+    let receipt = delivered(&app, &sent).await;
+    assert_eq!(
+        (&receipt["deliver"], tally(&receipt)),
+        (&json!("all"), (101, 1))
+    );
     settled(&app).await;
     for instance in &all {
         let shown = shown(&app, instance).await;

@@ -32,8 +32,8 @@ async fn two_hosts_start_each_child_once_and_take_back_each_end_once() {
         Timers::start(&engine, std::sync::Arc::new(engine.clone())),
     ];
     let entities = ["a", "b", "c"];
-    let asked = entities.map(|entity| child(entity, json!({})));
-    let subflow = begin(&app, "1", parent(&asked)).await;
+    let wanted = entities.map(|entity| child(entity, json!({})));
+    let subflow = begin(&app, "1", parent(&wanted)).await;
     let started = children(&app, &subflow, 3).await;
     let state_instance = &shown(&app, &subflow).await["states"][0];
     let named: Vec<_> = state_instance["children"]
@@ -76,13 +76,13 @@ async fn a_child_that_can_never_start_has_ended_for_its_parent() {
     begin(&app, "taken", json!({})).await;
     let mut stranger = child("a", json!({}));
     stranger["key"] = json!("nowhere");
-    let asked = [
+    let wanted = [
         stranger,
         child("b", json!({ "refuse": true })),
         child("c", json!({ "first": 5 })),
         child("taken", json!({})),
     ];
-    let subflow = begin(&app, "1", parent(&asked)).await;
+    let subflow = begin(&app, "1", parent(&wanted)).await;
     until_status(&app, &subflow, "COMPLETED").await;
     let ended = audited(&app, &subflow, "CHILD_ENDED").await;
     let mut reasons: Vec<_> = ended
@@ -274,8 +274,8 @@ async fn a_child_about_a_taken_entity_is_not_started() {
         });
         let running = id(&app.post("author", "/v1/instances", body).await.started());
         let timers = app.timers();
-        let asked = parent(&[child(&entity, json!({}))]);
-        let subflow = begin(&app, &number.to_string(), asked).await;
+        let data = parent(&[child(&entity, json!({}))]);
+        let subflow = begin(&app, &number.to_string(), data).await;
         until_status(&app, &subflow, "COMPLETED").await;
         let ended = &audited(&app, &subflow, "CHILD_ENDED").await[0];
         assert!(ended.to_string().contains("NOT_STARTED"), "{ended}");
@@ -297,11 +297,11 @@ async fn detached_children_outlive_their_parent() {
         detached
     };
     for (number, is_begun) in [("1", true), ("2", false)] {
-        let asked = [
+        let wanted = [
             detached(&format!("d{number}")),
             child(&format!("a{number}"), json!({})),
         ];
-        let subflow = begin(&app, number, parent(&asked)).await;
+        let subflow = begin(&app, number, parent(&wanted)).await;
         if is_begun {
             let timers = app.timers();
             children(&app, &subflow, 2).await;
@@ -386,9 +386,9 @@ async fn a_detached_child_that_is_waited_for_moves_its_parent() {
     detached["detached"] = json!(true);
     let subflow = begin(&app, "1", parent(&[detached])).await;
     let one = children(&app, &subflow, 1).await.remove(0);
-    let told = &shown(&app, &subflow).await["states"][0]["children"][0];
+    let found = &shown(&app, &subflow).await["states"][0]["children"][0];
     assert_eq!(
-        (&told["id"], &told["detached"]),
+        (&found["id"], &found["detached"]),
         (&json!(one), &json!(true))
     );
     signal(&app, &one, "PAID", json!({})).await.expect(200);

@@ -65,11 +65,11 @@ async fn each_root_has_a_budget_of_its_own() {
     let app = within(fixture().await, budgets).await;
     let timers = app.timers();
     for entity in ["1", "2"] {
-        let asked = json!({ "wait": { "children": [
+        let data = json!({ "wait": { "children": [
             { "entity": format!("{entity} a"), "data": {}, "onEnd": "ENDED" },
             { "entity": format!("{entity} b"), "data": {}, "onEnd": "ENDED" },
         ] } });
-        let root = begin(&app, entity, asked).await;
+        let root = begin(&app, entity, data).await;
         let one = children(&app, &root, 1).await.remove(0);
         let refused = until(&app, &root, |found| {
             let children = found["states"][0]["children"].as_array().expect("children");
@@ -87,9 +87,10 @@ async fn each_root_has_a_budget_of_its_own() {
 
 /// The outcome and the reason of each child's end that was reported to the parent.
 async fn ends(app: &TestApp, parent: &str) -> Vec<(String, String)> {
-    let told = audited(app, parent, "CHILD_ENDED").await.into_iter();
+    let ended = audited(app, parent, "CHILD_ENDED").await.into_iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    told.map(|end| (text(&end["outcome"]), text(&end["reason"])))
+    ended
+        .map(|end| (text(&end["outcome"]), text(&end["reason"])))
         .collect()
 }
 
@@ -104,8 +105,8 @@ async fn an_ended_child_releases_its_place() {
     let app = within(fixture().await, budgets).await;
     let timers = app.timers();
     let child = json!({ "entity": "child", "data": {}, "onEnd": "ENDED" });
-    let asked = json!({ "first": "Work", "wait": { "children": [child] } });
-    let root = begin(&app, "root", asked).await;
+    let data = json!({ "first": "Work", "wait": { "children": [child] } });
+    let root = begin(&app, "root", data).await;
     for day in 1..=5 {
         let task = task_of(&shown(&app, &root).await);
         for (verb, body) in [("claim", json!({})), ("decide", json!({ "outcome": "GO" }))] {
@@ -149,8 +150,8 @@ async fn running_instances_below_a_root_are_limited() {
     let app = within(fixture().await, budgets).await;
     let timers = app.timers();
     let child = |entity: &str| json!({ "entity": entity, "data": {}, "onEnd": "ENDED" });
-    let asked = json!({ "wait": { "children": [child("a"), child("b")] } });
-    let root = begin(&app, "root", asked).await;
+    let data = json!({ "wait": { "children": [child("a"), child("b")] } });
+    let root = begin(&app, "root", data).await;
     let started = children(&app, &root, 1).await.remove(0);
     let refused = until(&app, &root, |found| {
         let children = found["states"][0]["children"].as_array().expect("children");
@@ -221,7 +222,7 @@ async fn open_jobs_of_an_instance_are_limited() {
         ..Budgets::default()
     };
     let app = within(fixture().await, budgets).await;
-    let asked = |count: u32| {
+    let start_with = |count: u32| {
         let body = json!({
             "definitionKey": "subflows", "entityType": "errand", "entityId": "1",
             "data": { "wait": {
@@ -230,14 +231,14 @@ async fn open_jobs_of_an_instance_are_limited() {
         });
         app.post("author", "/v1/instances", body)
     };
-    let problem = asked(2).await.problem(409, "limit_reached");
+    let problem = start_with(2).await.problem(409, "limit_reached");
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(
         detail.contains("have 4 deadlines, children, service calls and waits"),
         "{detail}"
     );
     assert_eq!(instances(&app).await, 0);
-    let started = id(&asked(1).await.started());
+    let started = id(&start_with(1).await.started());
     assert_eq!(counted(&app, "select count(*) from job").await, 3);
 
     // Under a lower limit it keeps what it has, can end, and opens nothing more.
@@ -322,8 +323,8 @@ async fn the_end_of_a_root_ends_all_that_it_started() {
 #[tokio::test]
 async fn a_left_state_instance_has_no_jobs() {
     let app = fixture().await;
-    let asked = json!({ "wait": { "swarm": 20, "late": 600, "correlation": "1" } });
-    let subflow = begin(&app, "1", asked).await;
+    let data = json!({ "wait": { "swarm": 20, "late": 600, "correlation": "1" } });
+    let subflow = begin(&app, "1", data).await;
     assert_eq!(counted(&app, "select count(*) from job").await, 22);
     signal(&app, &subflow, "LEAVE", json!({})).await.expect(200);
     assert_eq!(counted(&app, "select count(*) from job").await, 0);

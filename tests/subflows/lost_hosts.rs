@@ -190,8 +190,8 @@ async fn a_child_whose_parent_leaves_is_cancelled_and_not_started_again() {
     app.engine.job(&cancel).await.expect("cancelled");
     assert_eq!(shown(&app, &child).await["status"], "CANCELLED");
     app.engine.job(&start).await.expect("nothing to do");
-    let told = one(&app, "child_ended").await;
-    app.engine.job(&told).await.expect("nothing to tell");
+    let job = one(&app, "child_ended").await;
+    app.engine.job(&job).await.expect("nothing to tell");
     assert_eq!(counted(&app, "select count(*) from instance").await, 2);
 }
 
@@ -224,17 +224,17 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
     let child = children(&app, &subflow, 1).await.remove(0);
     command("suspend").await;
     signal(&app, &child, "PAID", json!({})).await.expect(200);
-    let told = one(&app, "child_ended").await;
-    app.engine.job(&told).await.expect("put off");
-    jobs::finish(app.store(), &told)
+    let job = one(&app, "child_ended").await;
+    app.engine.job(&job).await.expect("put off");
+    jobs::finish(app.store(), &job)
         .await
         .expect("the job is kept");
     assert_eq!(shown(&app, &subflow).await["status"], "SUSPENDED");
     command("resume").await;
-    let due_at = told.due_at;
-    let told = claim_at(&app, later(20)).await.remove(0);
-    assert_eq!(told.due_at, due_at, "it has kept its place");
-    app.engine.job(&told).await.expect("told");
+    let due_at = job.due_at;
+    let job = claim_at(&app, later(20)).await.remove(0);
+    assert_eq!(job.due_at, due_at, "it has kept its place");
+    app.engine.job(&job).await.expect("told");
     assert_eq!(shown(&app, &subflow).await["outcome"], "DONE");
     proven(&app, &subflow).await;
 }

@@ -27,7 +27,7 @@ async fn pay(app: &TestApp, id: &str, amount: u32) -> Answer {
     app.post("author", PAID, payment(id, amount)).await
 }
 
-async fn told(app: &TestApp, who: &str, signal: &Value) -> Answer {
+async fn receipt(app: &TestApp, who: &str, signal: &Value) -> Answer {
     let signal = signal.as_str().expect("the host's id");
     app.get(who, &format!("/v1/signals/{signal}")).await
 }
@@ -173,7 +173,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
         )
     );
     let kept = kept.expect(202)["signal"]["signalId"].clone();
-    let waits = told(&app, "author", &kept).await.expect(200);
+    let waits = receipt(&app, "author", &kept).await.expect(200);
     assert_eq!(
         (
             &waits["status"],
@@ -188,16 +188,16 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
             &json!("order 7")
         )
     );
-    told(&app, "reviewer", &kept)
+    receipt(&app, "reviewer", &kept)
         .await
         .problem(404, "not_found");
-    told(&app, "admin", &kept).await.expect(200);
+    receipt(&app, "admin", &kept).await.expect(200);
     let refused = json!({ "correlation": "order 7", "id": "p-2", "input": { "refuse": true } });
     let refused = app.post("author", PAID, refused).await.expect(202)["signal"]["signalId"].clone();
     let timers = app.timers();
     let subflow = begin(&app, "1", waiting(true)).await;
     settled(&app).await;
-    let delivered = told(&app, "author", &kept).await.expect(200);
+    let delivered = receipt(&app, "author", &kept).await.expect(200);
     assert_eq!(
         (&delivered["status"], &delivered["instanceId"]),
         (&json!("DELIVERED"), &json!(subflow))
@@ -209,7 +209,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
         .iter()
         .find(|entry| entry["type"] == "SIGNAL_RECEIVED");
     assert_eq!(delivered["eventId"], received.expect("an entry")["id"]);
-    let refused = told(&app, "author", &refused).await.expect(200);
+    let refused = receipt(&app, "author", &refused).await.expect(200);
     assert_eq!(
         (&refused["status"], &refused["refusal"]["code"]),
         (&json!("REFUSED"), &json!("refused"))
@@ -235,7 +235,7 @@ async fn a_signal_expires_and_is_forgotten_later() {
     pay(&app, "new", 1).await.expect(202);
     app.engine.purge().await.expect("a sweep");
     assert_eq!(
-        told(&app, "author", &old).await.expect(200)["status"],
+        receipt(&app, "author", &old).await.expect(200)["status"],
         "EXPIRED"
     );
     let timers = app.timers();
@@ -335,9 +335,11 @@ async fn a_signal_assigned_to_an_ending_instance_goes_to_the_next() {
     until(&app, &younger, |found| found["data"]["paid"] == 1).await;
     settled(&app).await;
     timers.stop().await;
-    let told = told(&app, "author", &json!(kept.signal)).await.expect(200);
+    let receipt = receipt(&app, "author", &json!(kept.signal))
+        .await
+        .expect(200);
     assert_eq!(
-        (&told["status"], &told["instanceId"]),
+        (&receipt["status"], &receipt["instanceId"]),
         (&json!("DELIVERED"), &json!(younger))
     );
     proven(&app, &younger).await;
@@ -372,7 +374,9 @@ async fn a_signal_without_a_waiting_instance_is_kept() {
     let timers = app.timers();
     settled(&app).await;
     assert_eq!(
-        told(&app, "author", &json!(kept.signal)).await.expect(200)["status"],
+        receipt(&app, "author", &json!(kept.signal))
+            .await
+            .expect(200)["status"],
         "KEPT"
     );
     let subflow = begin(&app, "2", waiting(true)).await;

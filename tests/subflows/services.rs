@@ -41,7 +41,7 @@ impl Setting {
     }
 
     /// What the flow got once the call is over.
-    async fn told(&self, instance: &str) -> Value {
+    async fn result(&self, instance: &str) -> Value {
         let is_over = |shown: &Value| shown["data"]["asked"].is_object();
         let shown = until(&self.app, instance, is_over).await;
         shown["data"]["asked"].clone()
@@ -83,13 +83,13 @@ fn state<'a>(shown: &'a Value, name: &str) -> &'a Value {
 }
 
 /// The event of the reply, which has the trace of the attempt.
-fn answered_in_trace<'a>(events: &'a [Value], asked: &str) -> &'a Value {
+fn answered_in_trace<'a>(events: &'a [Value], instance: &str) -> &'a Value {
     let answered = events
         .iter()
         .find(|event| event["type"] == "dev.wrkflw.service.answered");
     let answered = answered.expect("an event");
     let traceparent = answered["traceparent"].as_str().expect("a trace");
-    assert_eq!(traceparent.split('-').nth(1), asked.split('-').nth(1));
+    assert_eq!(traceparent.split('-').nth(1), instance.split('-').nth(1));
     answered
 }
 
@@ -101,10 +101,10 @@ async fn a_service_is_called_and_its_reply_moves_the_instance() {
     let path = format!("/v1/instances/{instance}/history");
     let shown = until_status(&setting.app, &instance, "COMPLETED").await;
     assert_eq!(shown["outcome"], "DONE");
-    let asked = json!({
+    let expected = json!({
         "service": "machine", "attempts": 1, "model": "scorer", "modelVersion": "7", "output": { "score": 0.5 }
     });
-    assert_eq!(shown["data"]["asked"], asked);
+    assert_eq!(shown["data"]["asked"], expected);
     let history = setting.app.get("admin", &path).await.expect(200);
     let states = history["data"].as_array().expect("states");
     let left = states.iter().find(|state| state["name"] == "Ask");
@@ -134,9 +134,9 @@ async fn a_service_is_called_and_its_reply_moves_the_instance() {
     let entered = events
         .iter()
         .filter(|event| event["type"] == "dev.wrkflw.state.entered");
-    let told = entered.map(|event| event["data"]["state"]["call"].clone());
+    let calls = entered.map(|event| event["data"]["state"]["call"].clone());
     assert!(
-        told.clone().all(|call| call.is_null()),
+        calls.clone().all(|call| call.is_null()),
         "a request is not public"
     );
     assert_eq!(setting.machine.rest().len(), 0);
@@ -150,8 +150,8 @@ async fn an_instance_with_an_open_call_has_its_revision_as_tag() {
     let machine = Machine::start().await;
     // No worker makes the call.
     let app = serving(fixture().await, machine.services(Services::CALLS_MAX)).await;
-    let ask = json!({ "first": "Ask", "ask": { "retries": [1] } });
-    let instance = begin(&app, "1", ask).await;
+    let data = json!({ "first": "Ask", "ask": { "retries": [1] } });
+    let instance = begin(&app, "1", data).await;
     let path = format!("/v1/instances/{instance}");
     let first = app.get("admin", &path).await;
     assert_eq!(first.body["states"][0]["call"]["status"], "OPEN");
@@ -181,9 +181,9 @@ async fn attempts_that_fail_are_repeated_under_one_key_until_one_succeeds() {
         Says::score(0.9),
     ]);
     let instance = setting.ask("1", json!({ "retries": [1, 1, 1, 1] })).await;
-    let told = setting.told(&instance).await;
+    let result = setting.result(&instance).await;
     assert_eq!(
-        (&told["attempts"], &told["output"]["score"]),
+        (&result["attempts"], &result["output"]["score"]),
         (&json!(4), &json!(0.9))
     );
     let requests = setting.machine.rest();
@@ -227,9 +227,9 @@ async fn people_take_over_after_the_last_attempt_has_failed() {
         (&json!("call_service"), &json!(instance)),
         "{jobs}"
     );
-    let told = setting.told(&instance).await;
+    let result = setting.result(&instance).await;
     assert_eq!(
-        (&told["attempts"], &told["error"]),
+        (&result["attempts"], &result["error"]),
         (&json!(3), &json!("the service answered 500"))
     );
     let manual = shown_in(&setting.app, &instance, "Work").await;
@@ -258,9 +258,9 @@ async fn a_permanently_refused_request_is_not_repeated() {
     let mut setting = Setting::new().await;
     setting.machine.says([Says::status(422)]);
     let instance = setting.ask("1", json!({ "retries": [1, 1, 1] })).await;
-    let told = setting.told(&instance).await;
+    let result = setting.result(&instance).await;
     assert_eq!(
-        (&told["attempts"], &told["error"]),
+        (&result["attempts"], &result["error"]),
         (&json!(1), &json!("the service answered 422"))
     );
     assert_eq!(setting.machine.rest().len(), 1);
@@ -304,9 +304,12 @@ async fn a_hostile_service_is_a_failed_attempt() {
             30
         };
         let instance = setting.ask(name, json!({ "timeout": timeout })).await;
-        let told = setting.told(&instance).await;
-        let said = told["error"].as_str().expect("an error");
-        assert!(said.contains(error) && said.len() < 300, "{name}: {said}");
+        let result = setting.result(&instance).await;
+        let message = result["error"].as_str().expect("an error");
+        assert!(
+            message.contains(error) && message.len() < 300,
+            "{name}: {message}"
+        );
         assert!(begun.elapsed() < TIMEOUT, "{name}");
         assert_eq!(setting.machine.rest().len(), 1, "{name}");
         proven(&setting.app, &instance).await;
@@ -361,21 +364,21 @@ async fn a_correlated_signal_ends_a_call_also_if_it_came_before() {
         let body = json!({ "correlation": key, "id": key });
         setting.app.post("author", "/v1/signals/LEAVE", body).await
     };
-    let ask = async |entity: &str, key: &str| {
+    let begin_call = async |entity: &str, key: &str| {
         let one = json!({ "trigger": "LEAVE", "correlation": key, "buffered": true });
-        let ask = json!({ "timeout": 60, "subscriptions": [one] });
-        setting.ask(entity, ask).await
+        let data = json!({ "timeout": 60, "subscriptions": [one] });
+        setting.ask(entity, data).await
     };
-    let asked = ask("1", "order 1").await;
-    let state = shown(&setting.app, &asked).await["states"][0].clone();
+    let started = begin_call("1", "order 1").await;
+    let state = shown(&setting.app, &started).await["states"][0].clone();
     assert_eq!(state["subscriptions"][0]["correlation"], "order 1");
     let taken = send("order 1").await.expect(200);
     assert_eq!(taken["instance"]["states"][0]["name"], "Work");
     send("order 2").await.expect(202);
-    let late = ask("2", "order 2").await;
+    let late = begin_call("2", "order 2").await;
     shown_in(&setting.app, &late, "Work").await;
     setting.machine.open(2);
-    setting.ends(&[&asked, &late]).await;
+    setting.ends(&[&started, &late]).await;
 }
 
 #[tokio::test]
@@ -421,7 +424,7 @@ async fn nobody_can_send_the_result_of_a_call_as_a_signal() {
         sent.problem(422, "invalid_input");
     }
     setting.machine.open(1);
-    setting.told(&instance).await;
+    setting.result(&instance).await;
     let shown = shown_in(&setting.app, &instance, "Ask").await;
     assert_eq!(state(&shown, "Ask")["call"]["status"], "ANSWERED");
     signal(&setting.app, &instance, "LEAVE", json!({}))

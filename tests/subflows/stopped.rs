@@ -56,9 +56,9 @@ async fn untouched(app: &TestApp, instance: &str) -> i64 {
 async fn nothing_of_a_stopped_version_runs_until_it_is_resumed() {
     let app = fixture().await;
     another(&app).await;
-    let asked =
+    let data =
         json!({ "wait": { "swarm": 1, "late": 0, "correlation": "1", "bufferSignals": true } });
-    let subflow = begin(&app, "1", asked.clone()).await;
+    let subflow = begin(&app, "1", data.clone()).await;
     let stopped = stop(&app, SUBFLOWS).await;
     assert_eq!(
         stopped,
@@ -323,8 +323,8 @@ async fn jobs_that_fail_are_listed_and_go_on_by_themselves() {
     let app = fixture().await;
     another(&app).await;
     stop(&app, "/v1/definitions/others/versions/1").await;
-    let asked = json!({ "wait": { "children": [{ "key": "others", "entity": "1", "data": {}, "onEnd": "ENDED" }] } });
-    let subflow = begin(&app, "1", asked).await;
+    let data = json!({ "wait": { "children": [{ "key": "others", "entity": "1", "data": {}, "onEnd": "ENDED" }] } });
+    let subflow = begin(&app, "1", data).await;
     let timers = app.timers();
     let listed = async {
         loop {
@@ -410,8 +410,8 @@ async fn the_repeat_of_a_kept_signal_does_not_end_it() {
         app.post("author", "/v1/signals/PAID", body).await
     };
     paid().await.expect(202);
-    let asked = json!({ "wait": { "correlation": "order 7", "bufferSignals": true } });
-    let subflow = begin(&app, "1", asked).await;
+    let data = json!({ "wait": { "correlation": "order 7", "bufferSignals": true } });
+    let subflow = begin(&app, "1", data).await;
     stop(&app, SUBFLOWS).await;
     paid().await.expect(202);
     resume(&app, SUBFLOWS).await;

@@ -159,8 +159,8 @@ impl Waits<'_> {
     async fn child(&self, name: &str) -> Duration {
         let begun = Instant::now();
         let child = json!({ "entity": format!("{name} child"), "data": {}, "onEnd": "ENDED" });
-        let asked = json!({ "wait": { "children": [child] } });
-        let parent = begin(self.app, &format!("{name} parent"), asked).await;
+        let data = json!({ "wait": { "children": [child] } });
+        let parent = begin(self.app, &format!("{name} parent"), data).await;
         children(self.app, &parent, 1).await;
         begun.elapsed()
     }
@@ -171,8 +171,8 @@ impl Waits<'_> {
         let sent = self.app.post("author", "/v1/signals/PAID", body).await;
         sent.expect(202);
         let begun = Instant::now();
-        let asked = json!({ "wait": { "correlation": name, "bufferSignals": true } });
-        let waits = begin(self.app, &format!("{name} waits"), asked).await;
+        let data = json!({ "wait": { "correlation": name, "bufferSignals": true } });
+        let waits = begin(self.app, &format!("{name} waits"), data).await;
         until_status(self.app, &waits, "COMPLETED").await;
         begun.elapsed()
     }

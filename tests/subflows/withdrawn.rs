@@ -38,8 +38,8 @@ async fn send(host: &Host, key: Option<&str>, body: Value) -> Answer {
 
 async fn status(app: &TestApp, answer: &Value) -> Value {
     let signal = answer["signal"]["signalId"].as_str().expect("an id");
-    let told = app.get("author", &format!("/v1/signals/{signal}")).await;
-    told.expect(200)["status"].clone()
+    let answer = app.get("author", &format!("/v1/signals/{signal}")).await;
+    answer.expect(200)["status"].clone()
 }
 
 #[tokio::test]

@@ -140,7 +140,7 @@ impl Machine {
 }
 
 async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
-    let said = shared.script.lock().expect("a script").pop_front();
+    let scripted = shared.script.lock().expect("a script").pop_front();
     let received = Received::new(headers, &body);
     if shared.fails_first.load(Ordering::Relaxed) && received.body["attempt"] == 1 {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -148,7 +148,7 @@ async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -
     // The test may have ended.
     drop(shared.received.send(received));
     let chunk = |text: &'static str| Ok::<_, Infallible>(Bytes::from_static(text.as_bytes()));
-    match said.unwrap_or_else(|| Says::score(0.5)) {
+    match scripted.unwrap_or_else(|| Says::score(0.5)) {
         Says::Reply(body) => axum::Json(body).into_response(),
         Says::Gated(body) => {
             let permit = shared.gate.acquire().await;

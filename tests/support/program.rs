@@ -40,10 +40,10 @@ impl Running {
         };
         let spawned = command.stdout(Stdio::piped()).stderr(open()).spawn();
         let mut child = spawned.expect("the program starts");
-        let mut said = String::new();
+        let mut printed = String::new();
         for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
-            said += &line.expect("text");
-            let Ok(facts) = serde_json::from_str::<Value>(&said) else {
+            printed += &line.expect("text");
+            let Ok(facts) = serde_json::from_str::<Value>(&printed) else {
                 continue;
             };
             let address = facts["listen"].as_str().expect("an address");

@@ -22,11 +22,11 @@ fn open(instance: &Value) -> Vec<(&str, &Value)> {
 /// The types of all events, each with its version.
 async fn versions(app: &TestApp) -> Vec<(String, Option<u64>)> {
     let events = app.events().await;
-    let told = events.iter().map(|event| {
+    let listed = events.iter().map(|event| {
         let kind = event["type"].as_str().expect("a type");
         (kind.to_owned(), event["data"]["definitionVersion"].as_u64())
     });
-    told.collect()
+    listed.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

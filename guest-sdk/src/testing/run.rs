@@ -17,7 +17,7 @@ use crate::{Attribute, Flow};
 pub(super) struct Native<'a, F> {
     /// Set while the test puts the instance into a state: each call gets these attributes, and `start` is not called.
     placed: Option<&'a [Attribute]>,
-    pub(super) said: Said,
+    pub(super) recorded: Said,
     flow: PhantomData<fn() -> F>,
 }
 
@@ -50,7 +50,7 @@ impl<'a, F> Native<'a, F> {
     pub(super) fn new(placed: Option<&'a [Attribute]>) -> Self {
         Self {
             placed,
-            said: Said::default(),
+            recorded: Said::default(),
             flow: PhantomData,
         }
     }
@@ -65,15 +65,15 @@ impl<F: Flow> Answers for Native<'_, F> {
         if let Some(attributes) = self.placed {
             snapshot.instance.attributes = attributes.to_vec();
         }
-        self.said.mark(question);
-        let answer = answer::<F>(snapshot, question, facts.reads, &mut self.said);
+        self.recorded.mark(question);
+        let answer = answer::<F>(snapshot, question, facts.reads, &mut self.recorded);
         answer.map_err(|what| format!("{}: {what}", question.function()))
     }
 
     fn undone(&mut self) {
-        let (entered, plans) = self.said.before;
-        self.said.entered.truncate(entered);
-        self.said.plans.truncate(plans);
+        let (entered, plans) = self.recorded.before;
+        self.recorded.entered.truncate(entered);
+        self.recorded.plans.truncate(plans);
     }
 }
 
@@ -81,7 +81,7 @@ fn answer<F: Flow>(
     snapshot: wire::Snapshot,
     question: &Question,
     reads: &[Read],
-    said: &mut Said,
+    recorded: &mut Said,
 ) -> lift::Lifted<Answer> {
     match question {
         Question::Start(by) => {
@@ -93,8 +93,10 @@ fn answer<F: Flow>(
             let name = router.then(|| state_of(&snapshot, &occurrence.state_instance));
             let planned = Logic::<F>::transition(snapshot, lower::event(occurrence, reads));
             match (&planned, name) {
-                (Ok(plan), Some(name)) => said.entered.push(Entered::Router(name, plan.clone())),
-                (Ok(plan), None) => said.plans.push(plan.clone()),
+                (Ok(plan), Some(name)) => {
+                    recorded.entered.push(Entered::Router(name, plan.clone()));
+                }
+                (Ok(plan), None) => recorded.plans.push(plan.clone()),
                 (Err(_), _) => {}
             }
             lift::result(planned, lift::plan).map(Answer::Transition)
@@ -102,7 +104,8 @@ fn answer<F: Flow>(
         Question::Enter(entries) => {
             let works = Logic::<F>::enter(snapshot, entries.iter().map(lower::entry).collect());
             let given = works.iter().flatten();
-            said.entered
+            recorded
+                .entered
                 .extend(entries.iter().zip(given).map(|(entry, work)| match work {
                     wire::Work::Task(task) => Entered::Task(entry.state.clone(), task.clone()),
                     wire::Work::Wait(wait) => Entered::Wait(entry.state.clone(), wait.clone()),

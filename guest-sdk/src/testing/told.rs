@@ -14,14 +14,14 @@ use crate::{Assignment, Reason};
 /// The outcome of a command that was executed. The scenario adds the end of the instance.
 #[track_caller]
 pub(super) fn outcome(
-    (instance, events, said): (&Instance, &[Event], &Said),
+    (instance, events, recorded): (&Instance, &[Event], &Said),
     graph: &Graph,
     command: &Command,
 ) -> Outcome {
     let mut outcome = Outcome {
-        answer: answer(events, said, command),
-        entered: entered(events, said, graph),
-        plans: said.plans.clone(),
+        answer: answer(events, recorded, command),
+        entered: entered(events, recorded, graph),
+        plans: recorded.plans.clone(),
         ..Outcome::nothing()
     };
     for event in events {
@@ -43,7 +43,7 @@ pub(super) fn outcome(
     outcome
 }
 
-fn answer(events: &[Event], said: &Said, command: &Command) -> Answer {
+fn answer(events: &[Event], recorded: &Said, command: &Command) -> Answer {
     let by_itself = matches!(
         command,
         Command::Deadline { .. }
@@ -58,13 +58,13 @@ fn answer(events: &[Event], said: &Said, command: &Command) -> Answer {
         Event::SignalReceived { state: None, .. } => Some(Answer::Kept),
         _ => None,
     });
-    let planned = said.plans.first().cloned().map(Answer::Planned);
+    let planned = recorded.plans.first().cloned().map(Answer::Planned);
     answers.next().or(planned).unwrap_or(Answer::Done)
 }
 
 /// The states that were entered or assigned anew, with the flow's answer for each.
-fn entered(events: &[Event], said: &Said, graph: &Graph) -> Vec<Entered> {
-    let mut said = said.entered.iter().cloned();
+fn entered(events: &[Event], recorded: &Said, graph: &Graph) -> Vec<Entered> {
+    let mut recorded = recorded.entered.iter().cloned();
     let mut entered = Vec::new();
     for event in events {
         match event {
@@ -73,11 +73,11 @@ fn entered(events: &[Event], said: &Said, graph: &Graph) -> Vec<Entered> {
                 if matches!(declared, Some(StateKind::Terminal(_))) {
                     entered.push(Entered::Passive(state.name.clone()));
                 } else {
-                    entered.extend(said.next());
+                    entered.extend(recorded.next());
                 }
             }
             Event::BranchArrived { state } => entered.push(Entered::Passive(state.name.clone())),
-            Event::StateReassigned { .. } => entered.extend(said.next()),
+            Event::StateReassigned { .. } => entered.extend(recorded.next()),
             _ => {}
         }
     }

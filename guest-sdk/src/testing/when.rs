@@ -198,7 +198,7 @@ impl<F: Flow> Scenario<F> {
         match self.world.run(acting, command, &mut native) {
             Err(reason) => stopped(reason),
             Ok(events) => {
-                let all = (self.started(), &*events, &native.said);
+                let all = (self.started(), &*events, &native.recorded);
                 let outcome = told::outcome(all, &acting.version.graph, command);
                 self.update_facts(acting.version);
                 outcome

@@ -145,10 +145,10 @@ impl Replayer {
         record: &Record,
         (entries, other_profile): (&[Entry], bool),
     ) -> Result<Instance, ReplayError> {
-        let mut made = record.made.iter().copied();
+        let mut recorded_ids = record.made.iter().copied();
         let mut lacking = false;
         let mut ids = || {
-            made.next().unwrap_or_else(|| {
+            recorded_ids.next().unwrap_or_else(|| {
                 lacking = true;
                 uuid::Uuid::nil()
             })
@@ -182,8 +182,8 @@ impl Replayer {
             let facts = execution.facts(&instance);
             let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
             drop(instance);
-            let asked = hex(&evaluated.asked);
-            same(&at("the digest of the question"), &recorded.asked, &asked)?;
+            let digest = hex(&evaluated.asked);
+            same(&at("the digest of the question"), &recorded.asked, &digest)?;
             same_answer(&at("the answer"), (recorded, &evaluated), other_profile)?;
             if !other_profile {
                 same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;
@@ -196,7 +196,7 @@ impl Replayer {
         let unused = [
             (evaluations.count(), "evaluations"),
             (lookups.len(), "look-ups"),
-            (made.len(), "ids"),
+            (recorded_ids.len(), "ids"),
         ];
         if let Some((count, what)) = unused.into_iter().find(|(count, _)| *count > 0) {
             return Err(Differs(format!(

@@ -152,13 +152,13 @@ pub struct Verifier<'a, R, F> {
     replayer: Option<&'a Replayer>,
     keys: &'a CheckpointKeys,
     kept: &'a [Checkpoint],
-    tell: F,
+    on_finding: F,
     tally: VerifiedCounts,
     profiles: Profiles,
 }
 
 impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
-    pub fn new(record: &'a R, how: How<'a>, tell: F) -> Verifier<'a, R, F> {
+    pub fn new(record: &'a R, how: How<'a>, on_finding: F) -> Verifier<'a, R, F> {
         let How {
             seals,
             replayer,
@@ -171,7 +171,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
             replayer,
             keys,
             kept,
-            tell,
+            on_finding,
             tally: VerifiedCounts::default(),
             profiles: Profiles::default(),
         }
@@ -225,13 +225,13 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         if missing == 0 {
             return Ok(());
         }
-        let told = if missing > 0 {
+        let difference = if missing > 0 {
             "public events that are neither in the outbox, nor parked, nor settled"
         } else {
             "events in the outbox, parked or settled that have no entry"
         };
         let detail = format!(
-            "outbox_partition (all partitions): {told}: {}",
+            "outbox_partition (all partitions): {difference}: {}",
             missing.abs()
         );
         let problem = Problem::new(None, "outbox", detail);
@@ -327,6 +327,6 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
 
     fn finding(&mut self, tenant: &str, stream: &str, id: Uuid, problem: Problem) {
         self.tally.findings += 1;
-        (self.tell)(problem.of(tenant, stream, id));
+        (self.on_finding)(problem.of(tenant, stream, id));
     }
 }

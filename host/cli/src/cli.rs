@@ -381,13 +381,13 @@ mod tests {
     #[test]
     fn the_end_does_not_wait_for_blocking_work_that_was_given_up() {
         let (held, release) = mpsc::channel::<()>();
-        let (told, ended) = mpsc::channel();
+        let (done, ended) = mpsc::channel();
         let run = block_on(async move {
             let (begin, has_begun) = tokio::sync::oneshot::channel();
             drop(tokio::task::spawn_blocking(move || {
                 let _ = begin.send(());
                 let _ = release.recv_timeout(Duration::from_secs(30));
-                let _ = told.send(());
+                let _ = done.send(());
             }));
             Ok(has_begun.await?)
         });

@@ -405,13 +405,17 @@ mod tests {
             (Role::Notifier, false, true),
             (Role::Relay, false, false),
         ] {
-            let told = wrong(role, keys);
-            assert_eq!(told.contains("checkpoint_keys:"), executes, "{told}");
-            let told = wrong(role, folder);
-            assert_eq!(told.contains("needs artifact_key"), executes, "{told}");
-            let told = wrong(role, file);
-            let count = told.matches("webhook_ca_file /no/such.pem").count();
-            assert_eq!(count, usize::from(calls), "{told}");
+            let message = wrong(role, keys);
+            assert_eq!(message.contains("checkpoint_keys:"), executes, "{message}");
+            let message = wrong(role, folder);
+            assert_eq!(
+                message.contains("needs artifact_key"),
+                executes,
+                "{message}"
+            );
+            let message = wrong(role, file);
+            let count = message.matches("webhook_ca_file /no/such.pem").count();
+            assert_eq!(count, usize::from(calls), "{message}");
         }
     }
 

@@ -59,11 +59,11 @@ enum Size {
 
 impl Size {
     /// The size in an address, if it is one of the sizes.
-    fn of(asked: &str) -> Size {
-        if asked == FIT {
+    fn of(text: &str) -> Size {
+        if text == FIT {
             return Size::Fit;
         }
-        let number = asked.parse().ok().filter(|size| SIZES.contains(size));
+        let number = text.parse().ok().filter(|size| SIZES.contains(size));
         Size::Hundredths(number.unwrap_or(USUAL))
     }
 
@@ -85,11 +85,11 @@ impl Drawing {
         visitor: &Visitor,
         path: &str,
         file: String,
-        asked: &str,
+        wanted: &str,
         page: impl Fn(&str) -> String,
         way: impl Fn(&str) -> Option<String>,
     ) -> Drawing {
-        let size = Size::of(asked);
+        let size = Size::of(wanted);
         let page = |size: &str| format!("{}#diagram", page(size));
         let (smaller, larger) = size.others();
         let numbered = |size: Option<u32>| size.map(|size| page(&size.to_string()));
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_drawing_has_the_size_that_is_asked_for() {
-        let sides = |asked: &str| {
-            let (head, _) = taken_apart(DRAWING, Size::of(asked), way);
+        let sides = |text: &str| {
+            let (head, _) = taken_apart(DRAWING, Size::of(text), way);
             let (_, sides) = head.0.split_once("\"wrkflw-desc\"").expect("a head");
             sides.split_once(" viewBox").expect("a box").0.to_owned()
         };

@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_refusal_says_who_was_first_or_who_stopped_it() {
         let w = Words::named("en").expect("English");
-        for (code, conflict, said) in [
+        for (code, conflict, expected) in [
             (
                 "task_suspended",
                 json!({ "reason": null }),
@@ -402,7 +402,7 @@ mod tests {
                 conflict: Some(Box::new(conflict)),
                 ..Trouble::default()
             };
-            assert_eq!(first(&trouble, "Ann", false, w), said, "{code}");
+            assert_eq!(first(&trouble, "Ann", false, w), expected, "{code}");
         }
     }
 

@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn each_unknown_name_is_asked_for_once_and_a_bounded_number_of_them() {
         let known = BTreeMap::from([("dora".to_owned(), "Dora".to_owned())]);
-        let asked = unknown(&known, &["sam", "dora", "eve", "sam"]);
-        assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["eve", "sam"]);
+        let requested = unknown(&known, &["sam", "dora", "eve", "sam"]);
+        assert_eq!(requested.into_iter().collect::<Vec<_>>(), ["eve", "sam"]);
         let many: Vec<_> = (0..=NAMES_MAX).map(|number| number.to_string()).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
-        let asked = unknown(&known, &many);
-        assert_eq!(asked.len(), NAMES_MAX);
+        let requested = unknown(&known, &many);
+        assert_eq!(requested.len(), NAMES_MAX);
     }
 }

@@ -249,8 +249,8 @@ fn every_problem_has_a_text_or_a_reason_to_have_none() {
 #[test]
 fn each_violation_of_a_schema_is_said_in_every_language_with_what_is_expected() {
     let error = |code: &str, expected: serde_json::Value| {
-        let said = json!({ "pointer": "/input/a", "code": code, "detail": "DETAIL", "expected": expected });
-        serde_json::from_value::<FieldTrouble>(said).expect("an error")
+        let error = json!({ "pointer": "/input/a", "code": code, "detail": "DETAIL", "expected": expected });
+        serde_json::from_value::<FieldTrouble>(error).expect("an error")
     };
     let english: BTreeSet<_> = texts(SOURCES[0].2);
     for code in wrkflw_core::schema::CODES {

@@ -352,18 +352,18 @@ fn data(entry: &PublicEntry, about: &About, mut own: Vec<Member<'_>>) -> Json {
 
 /// The members that consumers would otherwise have to look up, as canonical text.
 fn context(entry: &PublicEntry, about: &About) -> Vec<(&'static str, String)> {
-    let (definition, entity, told) = (&entry.definition, &entry.entity, &entry.context);
+    let (definition, entity, context) = (&entry.definition, &entry.entity, &entry.context);
     let is_hidden = is_blind(&entry.kind, &entry.payload);
     let state_name = about.state_name.as_deref();
-    let state_title = state_name.and_then(|name| told.definition.state_title(name));
+    let state_title = state_name.and_then(|name| context.definition.state_title(name));
     let texts = [
         ("actor", entry.actor.as_deref().filter(|_| !is_hidden)),
         ("definitionKey", Some(definition.key.as_str())),
-        ("definitionTitle", told.definition.title.as_deref()),
+        ("definitionTitle", context.definition.title.as_deref()),
         ("entityId", Some(entity.id.as_str())),
         ("entityType", Some(entity.kind.as_str())),
-        ("instanceSummary", told.labels.summary.as_deref()),
-        ("instanceTitle", told.labels.title.as_deref()),
+        ("instanceSummary", context.labels.summary.as_deref()),
+        ("instanceTitle", context.labels.title.as_deref()),
         ("stateName", state_name),
         ("stateTitle", state_title),
         ("taskTitle", about.task_title.as_deref()),

@@ -57,8 +57,8 @@ impl EventFilter {
 
     /// Whether the event matches.
     pub fn matches(&self, event: &EventFacts) -> bool {
-        let is = |asked: &Option<String>, value: &str| {
-            asked.as_deref().is_none_or(|asked| asked == value)
+        let is = |wanted: &Option<String>, value: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == value)
         };
         is(&self.definition_key, &event.definition_key)
             && is(&self.entity_type, &event.entity_type)

@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_a_y_becomes_ies() {
-        let said = [0, 1, 2].map(|count| counted(count, "entry"));
-        assert_eq!(said, ["0 entries", "1 entry", "2 entries"]);
+        let texts = [0, 1, 2].map(|count| counted(count, "entry"));
+        assert_eq!(texts, ["0 entries", "1 entry", "2 entries"]);
         assert_eq!(counted(1, "task"), "1 task");
         assert_eq!(counted(2, "task"), "2 tasks");
     }

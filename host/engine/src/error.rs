@@ -238,7 +238,7 @@ mod tests {
         };
         let max = usize::try_from(USERS_MAX).expect("a small number");
         assert!(!message(max - 1).contains("listed"));
-        let said = format!("use the calendar (at most {max} are listed); replace it");
-        assert!(message(max).contains(&said), "{}", message(max));
+        let advice = format!("use the calendar (at most {max} are listed); replace it");
+        assert!(message(max).contains(&advice), "{}", message(max));
     }
 }

@@ -25,8 +25,8 @@ const WAITING_MAX: usize = 64;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Added to the nice value of a thread, so that the scheduler prefers all other threads of the host.
 const NICENESS: i32 = 10;
-/// From this number of lines on, unused ones are removed whenever one is added.
-const LINES_SWEPT: usize = 1_000;
+/// From this number of queues on, unused ones are removed whenever one is added.
+const QUEUES_SWEPT: usize = 1_000;
 
 /// The places for long work. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct Offload(Arc<Parts>);
 #[derive(Debug)]
 struct Parts {
     places: Arc<Semaphore>,
-    lines: Mutex<HashMap<TenantId, Weak<TenantQueue>>>,
+    queues: Mutex<HashMap<TenantId, Weak<TenantQueue>>>,
 }
 
 /// The work of one tenant.
@@ -47,7 +47,7 @@ struct TenantQueue {
 
 /// A place, held while the work runs.
 pub(super) struct OffloadPermit {
-    _line: Arc<TenantQueue>,
+    _queue: Arc<TenantQueue>,
     _turn: OwnedSemaphorePermit,
     _place: OwnedSemaphorePermit,
 }
@@ -63,7 +63,7 @@ impl Offload {
     pub(super) fn new(places: usize) -> Offload {
         Offload(Arc::new(Parts {
             places: Arc::new(Semaphore::new(places)),
-            lines: Mutex::default(),
+            queues: Mutex::default(),
         }))
     }
 
@@ -116,10 +116,10 @@ impl Offload {
 
     /// Waits for a place. A tenant has one at a time.
     pub(super) async fn place(&self, tenant: TenantId) -> Result<OffloadPermit, Error> {
-        let line = self.line(tenant);
-        let waiting = line.waiting.try_acquire().map_err(|_| refused("full"))?;
+        let queue = self.queue(tenant);
+        let waiting = queue.waiting.try_acquire().map_err(|_| refused("full"))?;
         let acquired = tokio::time::timeout(WAIT_MAX, async {
-            let turn = Arc::clone(&line.turn).acquire_owned().await;
+            let turn = Arc::clone(&queue.turn).acquire_owned().await;
             let place = Arc::clone(&self.0.places).acquire_owned().await;
             (turn, place)
         });
@@ -127,26 +127,26 @@ impl Offload {
         drop(waiting);
         metrics::counter!("wrkflw_offloaded_total").increment(1);
         Ok(OffloadPermit {
-            _line: line,
-            _turn: turn.expect("lines are never closed"),
+            _queue: queue,
+            _turn: turn.expect("queues are never closed"),
             _place: place.expect("the places are never closed"),
         })
     }
 
-    fn line(&self, tenant: TenantId) -> Arc<TenantQueue> {
-        let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = lines.get(&tenant).and_then(Weak::upgrade) {
-            return line;
+    fn queue(&self, tenant: TenantId) -> Arc<TenantQueue> {
+        let mut queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queues.get(&tenant).and_then(Weak::upgrade) {
+            return queue;
         }
-        if lines.len() >= LINES_SWEPT {
-            lines.retain(|_, line| line.strong_count() > 0);
+        if queues.len() >= QUEUES_SWEPT {
+            queues.retain(|_, queue| queue.strong_count() > 0);
         }
-        let line = Arc::new(TenantQueue {
+        let queue = Arc::new(TenantQueue {
             turn: Arc::new(Semaphore::new(1)),
             waiting: Semaphore::new(WAITING_MAX),
         });
-        lines.insert(tenant, Arc::downgrade(&line));
-        line
+        queues.insert(tenant, Arc::downgrade(&queue));
+        queue
     }
 }
 

@@ -64,7 +64,7 @@ impl Audit<'_> {
             keys: &CheckpointKeys::default(),
             kept: &[],
         };
-        let tell = |finding| {
+        let on_finding = |finding| {
             if findings.len() < FINDINGS_MAX {
                 findings.push(finding);
             }
@@ -74,7 +74,7 @@ impl Audit<'_> {
             .engine
             .reader()
             .limiting_snapshots(self.engine.timeout());
-        let verifier = Verifier::new(&reader, how, tell);
+        let verifier = Verifier::new(&reader, how, on_finding);
         let run = verifier.instance((who.tenant, &who.tenant_name), instance);
         let Ok(tally) = tokio::time::timeout(self.engine.timeout(), run).await else {
             let detail = format!(

@@ -134,14 +134,14 @@ impl Library {
         // All callers share two deadlines, so a later caller does not wait for a component that is known to take long.
         let making = self.making(digest);
         let until = making.begun + self.load_wait;
-        let mut made = std::pin::pin!(self.made(&making, digest, fetch));
-        if let Ok(made) = timeout_at(until, made.as_mut()).await {
-            return made;
+        let mut pending = std::pin::pin!(self.make(&making, digest, fetch));
+        if let Ok(result) = timeout_at(until, pending.as_mut()).await {
+            return result;
         }
         let Ok(_patient) = self.patient.try_acquire() else {
             return Err(Cause::Loading);
         };
-        timeout_at(until + PATIENT_WAIT, made)
+        timeout_at(until + PATIENT_WAIT, pending)
             .await
             .unwrap_or(Err(Cause::Loading))
     }
@@ -161,7 +161,7 @@ impl Library {
             return known;
         }
         let making = self.making(digest);
-        self.made(&making, digest, fetch).await
+        self.make(&making, digest, fetch).await
     }
 
     /// An uploaded component. Its compilation ends if nobody waits for it any more.
@@ -209,7 +209,7 @@ impl Library {
         making
     }
 
-    async fn made<F, Fut, E>(
+    async fn make<F, Fut, E>(
         self: &Arc<Self>,
         making: &Arc<Making>,
         digest: Digest,
@@ -222,10 +222,10 @@ impl Library {
     {
         let begin = || self.begin(making, digest, fetch);
         let mut outcome = making.outcome.get_or_try_init(begin).await?.clone();
-        let made = outcome.wait_for(Option::is_some).await;
+        let ended = outcome.wait_for(Option::is_some).await;
         // If a task ends without an outcome, it has panicked or the host stops.
-        made.map_or(Err(Cause::Interrupted), |made| {
-            made.clone().unwrap_or(Err(Cause::Interrupted))
+        ended.map_or(Err(Cause::Interrupted), |ended| {
+            ended.clone().unwrap_or(Err(Cause::Interrupted))
         })
     }
 }
@@ -252,8 +252,8 @@ fn cache<V: Clone + Send + Sync + 'static>(
     Cache::builder()
         .max_capacity(bytes_max / 1024)
         .eviction_policy(EvictionPolicy::lru())
-        .weigher(move |_: &Digest, made: &V| {
-            let kib = u32::try_from(bytes(made) / 1024).unwrap_or(u32::MAX);
+        .weigher(move |_: &Digest, value: &V| {
+            let kib = u32::try_from(bytes(value) / 1024).unwrap_or(u32::MAX);
             kib.max(WEIGHT_KIB_MIN)
         })
         .build()
@@ -266,15 +266,15 @@ mod tests {
     #[tokio::test]
     async fn a_full_cache_keeps_what_was_just_made() {
         let cache = cache(100 << 10, |bytes: &usize| *bytes);
-        let (used, made) = (Digest([1; 32]), Digest([2; 32]));
+        let (used, fresh) = (Digest([1; 32]), Digest([2; 32]));
         cache.insert(used, 64 << 10).await;
         cache.run_pending_tasks().await;
         for _ in 0..20 {
             assert!(cache.get(&used).await.is_some());
         }
         cache.run_pending_tasks().await;
-        cache.insert(made, 64 << 10).await;
+        cache.insert(fresh, 64 << 10).await;
         cache.run_pending_tasks().await;
-        assert!(cache.get(&made).await.is_some());
+        assert!(cache.get(&fresh).await.is_some());
     }
 }

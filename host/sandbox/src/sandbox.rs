@@ -40,9 +40,9 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// The record of a failed call. None if the same question may succeed later.
-    pub fn of_failure(asked: [u8; 32], question: &Question, cause: &Cause) -> Option<Evaluation> {
+    pub fn of_failure(digest: [u8; 32], question: &Question, cause: &Cause) -> Option<Evaluation> {
         Some(Evaluation {
-            asked,
+            asked: digest,
             answer: question.refused(cause.refusal()?),
             fuel: 0,
             duration: Duration::ZERO,
@@ -165,7 +165,7 @@ impl Asking {
     }
 }
 
-fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
+fn evaluation(digest: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
     let answer = match ran.answer? {
         RawAnswer::Start(answer) => lift::result(answer, Ok).map(Answer::Start),
         RawAnswer::Transition(answer) => lift::result(answer, lift::plan).map(Answer::Transition),
@@ -173,7 +173,7 @@ fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
         RawAnswer::Described(_) => unreachable!("`describe` is no question about facts"),
     };
     Ok(Evaluation {
-        asked,
+        asked: digest,
         answer: answer.map_err(|detail| Cause::Malformed { detail })?,
         fuel: ran.fuel,
         duration: ran.duration,

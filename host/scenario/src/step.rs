@@ -212,11 +212,11 @@ impl Step {
     pub(crate) fn check(&self) -> Result<(), (String, String)> {
         let members = self.members();
         let has = |name: &str| members.iter().any(|member| member == name);
-        let mut said: Vec<_> = ACTIONS.iter().filter(|(name, ..)| has(name)).collect();
-        if said.len() > 1 {
-            said.retain(|(name, ..)| *name != AT);
+        let mut actions: Vec<_> = ACTIONS.iter().filter(|(name, ..)| has(name)).collect();
+        if actions.len() > 1 {
+            actions.retain(|(name, ..)| *name != AT);
         }
-        let (action, needed, allowed) = match said[..] {
+        let (action, needed, allowed) = match actions[..] {
             [(action, needed, allowed)] => (*action, *needed, *allowed),
             [] if members == ["expect"] => return Ok(()),
             [] => {
@@ -225,7 +225,7 @@ impl Step {
                 return Err((String::new(), message));
             }
             _ => {
-                let both: Vec<_> = said.iter().map(|(name, ..)| *name).collect();
+                let both: Vec<_> = actions.iter().map(|(name, ..)| *name).collect();
                 let message = format!(
                     "a step has one action, but this one has {}",
                     both.join(", ")

@@ -244,8 +244,8 @@ fn it_fails_at_the_first_step_that_is_not_as_expected() {
         ),
         ("{ child: other, outcome: DONE }", "unknown_child"),
     ] {
-        let said = failure(&format!("{start}  - {step}\n")).expect(step);
-        assert!(said.contains(words), "{step}: {said}");
+        let message = failure(&format!("{start}  - {step}\n")).expect(step);
+        assert!(message.contains(words), "{step}: {message}");
     }
 }
 
@@ -415,8 +415,11 @@ fn what_is_no_scenario_is_refused_with_line_and_field() {
 #[track_caller]
 fn assert_problem(text: &str, begins: &str) {
     let problems = Scenario::read(text).expect_err("it is no scenario");
-    let mut said = problems.iter().map(ToString::to_string);
-    assert!(said.any(|said| said.starts_with(begins)), "{problems:?}");
+    let mut messages = problems.iter().map(ToString::to_string);
+    assert!(
+        messages.any(|message| message.starts_with(begins)),
+        "{problems:?}"
+    );
 }
 
 #[test]

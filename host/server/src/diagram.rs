@@ -45,7 +45,7 @@ pub fn svg(graph: &Graph, path: Option<&Taken>) -> String {
     let words = page::Words::of(graph, path);
     match layout::layout(&figure.extents(), figure.root, &figure.links()) {
         Some(layout) => Page::drawn(&words, &figure, &layout),
-        None => Page::told(&words, &figure),
+        None => Page::sentence(&words, &figure),
     }
 }
 

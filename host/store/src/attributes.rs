@@ -174,7 +174,7 @@ impl Probe<'_> {
         connection: &mut Limited,
         most: i32,
     ) -> Result<Option<Vec<Uuid>>, StoreError> {
-        let mut found = self.ask(connection, None, most).await?;
+        let mut found = self.find(connection, None, most).await?;
         if let Some(found) = &mut found {
             found.sort_unstable();
         }
@@ -188,11 +188,11 @@ impl Probe<'_> {
         before: Uuid,
         most: i32,
     ) -> Result<Vec<Uuid>, StoreError> {
-        let found = self.ask(connection, Some(before), most).await?;
+        let found = self.find(connection, Some(before), most).await?;
         Ok(found.unwrap_or_default())
     }
 
-    async fn ask(
+    async fn find(
         &self,
         connection: &mut Limited,
         before: Option<Uuid>,

@@ -188,12 +188,12 @@ pub struct Wanted {
 
 impl Wanted {
     /// Everything that is asked.
-    pub fn asking(who: Caller, instance: InstanceId, asked: LoadOptions<'_>) -> Wanted {
+    pub fn asking(who: Caller, instance: InstanceId, options: LoadOptions<'_>) -> Wanted {
         Wanted {
-            key: asked.key.map(str::to_owned),
-            signal: asked.signal.cloned(),
-            definition: asked.definition.map(str::to_owned),
-            ..Wanted::of(who, instance, asked.now)
+            key: options.key.map(str::to_owned),
+            signal: options.signal.cloned(),
+            definition: options.definition.map(str::to_owned),
+            ..Wanted::of(who, instance, options.now)
         }
     }
 

@@ -194,14 +194,14 @@ impl LockedCursor {
     async fn read_entries(mut self, limit: i64) -> Result<Reading, StoreError> {
         let subscribers = subscribers(&mut self.transaction, self.tenant, &self.start).await?;
         let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
-        let asked = FeedQuery {
+        let query = FeedQuery {
             start: self.start,
             horizon: self.horizon,
             types,
             instance: None,
             limit,
         };
-        let Read { rows, more } = read(&mut *self.transaction, self.tenant, asked).await?;
+        let Read { rows, more } = read(&mut *self.transaction, self.tenant, query).await?;
         let end = match rows.last() {
             Some(last) if more => last.cursor(),
             // All entries before the horizon were read. Those of the transaction at the horizon come after this cursor.
@@ -329,28 +329,28 @@ impl Reading {
         }
         let of = |member: fn(&Notification) -> Uuid| notifications.iter().map(member).collect();
         let (ids, instances, events): (Vec<_>, Vec<_>, Vec<_>) = (
-            of(|told| told.id),
-            of(|told| told.instance.0),
-            of(|told| told.event),
+            of(|one| one.id),
+            of(|one| one.instance.0),
+            of(|one| one.event),
         );
         let text = |member: fn(&Notification) -> &str| {
             notifications
                 .iter()
-                .map(|told| member(told).to_owned())
+                .map(|one| member(one).to_owned())
                 .collect()
         };
         let (kinds, recipient_kinds, recipients): (Vec<_>, Vec<_>, Vec<_>) = (
-            text(|told| told.kind.name()),
-            text(|told| told.recipient.kind()),
-            text(|told| told.recipient.id()),
+            text(|one| one.kind.name()),
+            text(|one| one.recipient.kind()),
+            text(|one| one.recipient.id()),
         );
-        let states: Vec<Option<Uuid>> = notifications.iter().map(|told| told.state).collect();
-        let tasks: Vec<Option<Uuid>> = notifications.iter().map(|told| told.task).collect();
+        let states: Vec<Option<Uuid>> = notifications.iter().map(|one| one.state).collect();
+        let tasks: Vec<Option<Uuid>> = notifications.iter().map(|one| one.task).collect();
         let due: Vec<Option<Time>> = notifications
             .iter()
-            .map(|told| told.due_at.map(Time))
+            .map(|one| one.due_at.map(Time))
             .collect();
-        let at: Vec<Time> = notifications.iter().map(|told| Time(told.at)).collect();
+        let at: Vec<Time> = notifications.iter().map(|one| Time(one.at)).collect();
         let insert = match known {
             OnDuplicate::Refused => INSERT.to_owned(),
             OnDuplicate::Skipped => format!("{INSERT} on conflict do nothing"),

@@ -78,9 +78,9 @@ impl LastTimeout {
     async fn within<T, E: From<sqlx::Error>>(
         &self,
         limit: Duration,
-        asked: impl Future<Output = Result<T, E>>,
+        work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let answered = timeout(limit, asked).await;
+        let answered = timeout(limit, work).await;
         answered.unwrap_or_else(|_| {
             self.note();
             Err(no_answer_within(limit).into())
@@ -191,9 +191,9 @@ impl Pool {
     /// Waits at most [`ANSWER_MAX`] for an answer of the server.
     pub(super) async fn within<T, E: From<sqlx::Error>>(
         &self,
-        asked: impl Future<Output = Result<T, E>>,
+        work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        self.last_timeout.within(ANSWER_MAX, asked).await
+        self.last_timeout.within(ANSWER_MAX, work).await
     }
 
     /// The number of connections, and of the idle ones among them.
@@ -246,23 +246,23 @@ impl Pool {
     /// Runs a statement on a kept connection. A connection is not kept again after a failure.
     async fn on_lease<T>(
         &self,
-        asked: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+        statement: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        let asked = async {
+        let work = async {
             let mut lease = self.lease().await?;
-            let answer = asked(lease.connection()).await?;
+            let answer = statement(lease.connection()).await?;
             self.idle.put(lease, || self.inner.is_closed());
             Ok::<_, sqlx::Error>(answer)
         };
-        self.within(asked).await
+        self.within(work).await
     }
 }
 
 /// Waits at most [`ANSWER_MAX`] for an answer to statements of an open transaction.
 pub(super) async fn within<T, E: From<sqlx::Error>>(
-    asked: impl Future<Output = Result<T, E>>,
+    work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    ended_within(ANSWER_MAX, asked).await
+    ended_within(ANSWER_MAX, work).await
 }
 
 /// Runs a transaction, at most for [`TRANSACTION_MAX`]. Dropping it rolls it back.
@@ -325,10 +325,10 @@ impl<'p> Executor<'p> for &'p Pool {
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let asked = async move |connection: &mut PgConnection| {
+        let statement = async move |connection: &mut PgConnection| {
             connection.fetch_many(query).try_collect::<Vec<_>>().await
         };
-        one_by_one(self.on_lease(asked))
+        one_by_one(self.on_lease(statement))
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(
@@ -339,9 +339,9 @@ impl<'p> Executor<'p> for &'p Pool {
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let asked =
+        let statement =
             async move |connection: &mut PgConnection| connection.fetch_optional(query).await;
-        Box::pin(self.on_lease(asked))
+        Box::pin(self.on_lease(statement))
     }
 
     fn prepare_with<'e>(

@@ -253,14 +253,14 @@ impl Store {
         Store::migrate_telling(url, |waits| tracing::info!("{waits}")).await
     }
 
-    /// The same. Calls `tell` with the reason as soon as it waits.
-    pub async fn migrate_telling(url: &str, tell: impl Fn(&str)) -> Result<(), StoreError> {
+    /// The same. Calls `on_wait` with the reason as soon as it waits.
+    pub async fn migrate_telling(url: &str, on_wait: impl Fn(&str)) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
-            match migrate(url, &tell).await {
+            match migrate(url, &on_wait).await {
                 Err(error) if error.is_contention() && tries < MIGRATION_TRIES => {
                     if tries == 1 {
-                        tell(&format!(
+                        on_wait(&format!(
                             "a migration waits for another session, which pg_stat_activity shows, and is tried again for a minute or two: {error}"
                         ));
                     }
@@ -302,7 +302,7 @@ async fn readiness(pool: &Pool) -> Result<Readiness, StoreError> {
 }
 
 /// Applies the missing migrations.
-async fn migrate(url: &str, tell: &impl Fn(&str)) -> Result<(), StoreError> {
+async fn migrate(url: &str, on_wait: &impl Fn(&str)) -> Result<(), StoreError> {
     let mut connection = PgConnection::connect_with(&options(url)?).await?;
     let mut waits = false;
     while !sqlx::query_scalar::<_, bool>(ONE_AT_A_TIME)
@@ -310,7 +310,7 @@ async fn migrate(url: &str, tell: &impl Fn(&str)) -> Result<(), StoreError> {
         .await?
     {
         if !waits {
-            tell("another session migrates this database: waiting until it has ended");
+            on_wait("another session migrates this database: waiting until it has ended");
         }
         waits = true;
         tokio::time::sleep(MIGRATION_PAUSE).await;

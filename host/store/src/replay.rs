@@ -68,14 +68,14 @@ async fn replayed(
     .fetch_one(&mut *transaction)
     .await?;
     let limit = replay.limit.min(REPLAYED_MAX);
-    let asked = FeedQuery {
+    let query = FeedQuery {
         start: replay.after,
         horizon,
         types: None,
         instance: replay.instance,
         limit: i64::from(limit) + 1,
     };
-    let Read { mut rows, more } = read(&mut *transaction, tenant, asked).await?;
+    let Read { mut rows, more } = read(&mut *transaction, tenant, query).await?;
     let count = rows.len();
     if let Some(until) = replay.until {
         rows.retain(|row| row.cursor() <= until);

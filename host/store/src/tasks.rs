@@ -174,10 +174,10 @@ impl<'a> Search<'a> {
         let mut ready = Vec::new();
         loop {
             // A rare state has few tasks, and each step reads all its state instances.
-            let asked = if rare.is_some() { STEP_MAX } else { step };
+            let limit = if rare.is_some() { STEP_MAX } else { step };
             let from = (rare, seen, &*people);
-            let open = self.next_by_creation(from, after, asked).await?;
-            let reached = open.last().copied().filter(|_| is_full(&open, asked));
+            let open = self.next_by_creation(from, after, limit).await?;
+            let reached = open.last().copied().filter(|_| is_full(&open, limit));
             read += open.len();
             let state = filter.state.as_deref().filter(|_| rare.is_none());
             ready.append(&mut self.may_show(open, state).await?);
@@ -418,6 +418,6 @@ fn grown(step: i64) -> i64 {
 }
 
 /// Whether a step found as many as it asked for, so that there may be more.
-fn is_full<T>(found: &[T], asked: i64) -> bool {
-    i64::try_from(found.len()) == Ok(asked)
+fn is_full<T>(found: &[T], limit: i64) -> bool {
+    i64::try_from(found.len()) == Ok(limit)
 }

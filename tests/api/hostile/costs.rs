@@ -77,17 +77,17 @@ async fn an_input_schema_with_an_expensive_worst_case_is_refused_at_publishing()
     let config = json!({ "input": exploding(10, 1_500).to_string() });
     let answer = app.publish("hostile", guests::hostile(), &config).await;
     assert_eq!(answer.status, 422, "{}", answer.text);
-    for told in ["input_schema_invalid", "Work/GO", "could take"] {
-        assert!(answer.text.contains(told), "{told}: {}", answer.text);
+    for part in ["input_schema_invalid", "Work/GO", "could take"] {
+        assert!(answer.text.contains(part), "{part}: {}", answer.text);
     }
 }
 
 /// The maximum of these times.
-async fn longest<F: Future<Output = ()>>(mut ask: impl FnMut() -> F) -> Duration {
+async fn longest<F: Future<Output = ()>>(mut send: impl FnMut() -> F) -> Duration {
     let mut longest = Duration::ZERO;
     for _ in 0..ASKED {
         let begun = Instant::now();
-        ask().await;
+        send().await;
         longest = longest.max(begun.elapsed());
     }
     longest
@@ -133,7 +133,7 @@ async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
         "/v1/tasks/{}/decide?dryRun=true",
         claimed(app, "reviewer", &start).await
     );
-    let mut told = Vec::new();
+    let mut figures = Vec::new();
     for _ in 0..TRIALS {
         let mut attackers: JoinSet<()> = JoinSet::new();
         for (method, path, body) in requests.iter().cycle().take(ATTACKERS).cloned() {
@@ -159,9 +159,9 @@ async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
         if took.0 < LIVE_MAX && took.1 < DECIDED_MAX {
             return;
         }
-        told.push(took);
+        figures.push(took);
     }
-    panic!("{what} held others up in each of {TRIALS} trials: {told:?}");
+    panic!("{what} held others up in each of {TRIALS} trials: {figures:?}");
 }
 
 fn dry_start(data: Value) -> [Asked; 1] {

@@ -70,7 +70,7 @@ pub(in crate::api) fn percentile(took: &[Duration], percent: usize) -> Duration 
 
 /// Runs `attack` repeatedly by several attackers, in every other slice. Compares the times of the neighbours.
 async fn compare(app: &TestApp, name: &str, attack: impl AsyncFn(usize, usize)) {
-    let mut told = String::new();
+    let mut report = String::new();
     for trial in 0..TRIALS {
         let (quiet, attacked, attacks) = trial_of(app, &format!("{name}-{trial}"), &attack).await;
         assert!(attacks >= ATTACKERS * SLICES, "too few attacks: {attacks}");
@@ -81,15 +81,15 @@ async fn compare(app: &TestApp, name: &str, attack: impl AsyncFn(usize, usize)) 
                 "{name} p{percent}: {quiet:?} without, {attacked:?} with {attacks} attacks, {ratio:.2} times"
             );
             bombs::print(&figures);
-            told.push_str(&figures);
-            told.push('\n');
+            report.push_str(&figures);
+            report.push('\n');
             ratio
         });
         if p50 < P50_RATIO_MAX && p99 < P99_RATIO_MAX {
             return;
         }
     }
-    panic!("slower in each of {TRIALS} trials:\n{told}");
+    panic!("slower in each of {TRIALS} trials:\n{report}");
 }
 
 /// The times of requests without and with the attack, and the number of attacks.

@@ -81,8 +81,11 @@ pub(super) async fn of_dead_letters(app: &TestApp) -> Asked {
 
 /// A test event of a subscription, discarded twice. It is not sent, because no notifier runs.
 pub(super) async fn of_deliveries(app: &TestApp) -> Asked {
-    let made = subscribe(app, "http://127.0.0.1:9/", &["task.created"]).await;
-    let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
+    let subscription = subscribe(app, "http://127.0.0.1:9/", &["task.created"]).await;
+    let path = format!(
+        "/v1/subscriptions/{}",
+        subscription["id"].as_str().expect("an id")
+    );
     let test = app.post("admin", &format!("{path}/test"), json!({})).await;
     let delivery = test.expect(202)["id"].clone();
     let path = format!(

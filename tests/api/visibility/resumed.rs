@@ -40,19 +40,19 @@ async fn a_stream_from_an_earlier_position_has_what_its_caller_sees_now() {
 
     let (_, stranger) = super::bearer(&host, "stranger", "default", &["user"]);
     let mut resumed = Stream::of(&host, &stranger, None).await;
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     loop {
         let event = resumed.next().await.1;
         assert_ne!(event["subject"], hidden["id"], "{event}");
         if event["subject"] == shown["id"] {
-            told.push(event);
+            events.push(event);
         }
-        if told
+        if events
             .last()
             .is_some_and(|event| event["type"] == "dev.wrkflw.flow.commented")
         {
             break;
         }
     }
-    assert_eq!(told[0], first);
+    assert_eq!(events[0], first);
 }

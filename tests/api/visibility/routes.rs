@@ -199,17 +199,17 @@ impl Walk {
         let (nowhere, replaced) = world.missing(operation);
         let nothing = self.call(operation, &nowhere).await;
         assert_eq!(answer.status, 404, "{called}: {}", answer.text);
-        let (mut told, mut expected) = (answer.body.clone(), nothing.body);
-        for text in [&mut told, &mut expected] {
+        let (mut found, mut expected) = (answer.body.clone(), nothing.body);
+        for text in [&mut found, &mut expected] {
             text.as_object_mut().expect("a problem").remove("requestId");
             text.as_object_mut().expect("a problem").remove("instance");
         }
-        let (mut told, mut expected) = (timeless(&told), timeless(&expected));
+        let (mut found, mut expected) = (timeless(&found), timeless(&expected));
         for (there, missing) in &replaced {
-            told = told.replace(there, "ID");
+            found = found.replace(there, "ID");
             expected = expected.replace(missing, "ID");
         }
-        assert_eq!((nothing.status, &told), (404, &expected), "{called}");
+        assert_eq!((nothing.status, &found), (404, &expected), "{called}");
     }
 
     /// A route that names no instance does not show the unseen one.
@@ -225,8 +225,8 @@ impl Walk {
             return;
         }
         for secret in [&self.world.instance, &self.world.task] {
-            let told = answer.text.contains(secret);
-            assert!(!told, "{name} names {secret}: {}", answer.text);
+            let is_named = answer.text.contains(secret);
+            assert!(!is_named, "{name} names {secret}: {}", answer.text);
         }
     }
 }

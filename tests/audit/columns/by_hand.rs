@@ -224,13 +224,13 @@ async fn permissions_of_roles_are_recorded_if_no_entry_has_them() {
         tenants::record_tenants(store, now).await.expect("recorded");
         assert_eq!(everything(&app).await.1, []);
     }
-    let told: Vec<Value> =
+    let payloads: Vec<Value> =
         sqlx::query_scalar("select payload::jsonb from audit_entry where type = 'TENANT_RECORDED'")
             .fetch_all(app.database.admin_pool())
             .await
             .expect("entries");
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["roles"], json!({ "user": ["task:act"] }));
+    assert_eq!(payloads.len(), 1, "{payloads:?}");
+    assert_eq!(payloads[0]["roles"], json!({ "user": ["task:act"] }));
 }
 
 /// Publishes all waiting events, as if the broker acknowledged them. On request, the last event is refused.

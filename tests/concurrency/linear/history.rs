@@ -42,11 +42,11 @@ type Checked<T = ()> = Result<T, String>;
 impl Call {
     /// The instance as the answer shows it.
     pub(super) fn shown(&self) -> Option<&Value> {
-        let told = match self.asked {
+        let instance = match self.asked {
             Asked::Do(_) | Asked::Start => &self.body["instance"],
             Asked::Look => &self.body,
         };
-        (self.status < 300).then_some(told)
+        (self.status < 300).then_some(instance)
     }
 
     pub(super) fn revision(&self) -> Option<u64> {
@@ -99,8 +99,8 @@ impl History {
                 _ => return Err(call.wrong("begins in the middle")),
             };
             if seen(shown) != next.view() {
-                let (shown, told) = (seen(shown), next.view());
-                return Err(call.wrong(&format!("comes to {shown}, not to {told}")));
+                let (shown, expected) = (seen(shown), next.view());
+                return Err(call.wrong(&format!("comes to {shown}, not to {expected}")));
             }
             states.push(next);
         }
@@ -132,11 +132,12 @@ fn window(call: &Call, changes: &[&Call]) -> RangeInclusive<u64> {
 
 /// Whether the answer was right at one of these revisions.
 fn explained(call: &Call, states: &[Instance], window: RangeInclusive<u64>) -> Checked {
-    let told = call.body["conflict"]["revision"]
+    let revision = call.body["conflict"]["revision"]
         .as_u64()
         .or(call.revision());
     let mut possible = states.iter().filter(|state| {
-        window.contains(&state.revision) && told.is_none_or(|told| told == state.revision)
+        window.contains(&state.revision)
+            && revision.is_none_or(|revision| revision == state.revision)
     });
     let is_right = |state: &Instance| match (&call.asked, call.shown()) {
         (Asked::Look, Some(shown)) => seen(shown) == state.view(),
@@ -162,7 +163,7 @@ fn explained(call: &Call, states: &[Instance], window: RangeInclusive<u64>) -> C
 
 /// Whether the problem document matches the refusal.
 fn is_told(refusal: &Refusal, problem: &Value) -> bool {
-    let mut told = refusal.conflict.iter().flat_map(|conflict| {
+    let mut members = refusal.conflict.iter().flat_map(|conflict| {
         let members = conflict.as_object();
         members.into_iter().flatten()
     });
@@ -170,5 +171,5 @@ fn is_told(refusal: &Refusal, problem: &Value) -> bool {
         && refusal
             .reason
             .is_none_or(|reason| problem["reason"] == reason)
-        && told.all(|(name, value)| problem["conflict"][name] == *value)
+        && members.all(|(name, value)| problem["conflict"][name] == *value)
 }

@@ -237,8 +237,8 @@ impl Instance {
                         Life::Cancelled(by) => Some(by),
                         _ => None,
                     };
-                    let told = json!({ "action": "cancelled", "by": by });
-                    against.push(conflict("task_taken", told));
+                    let about = json!({ "action": "cancelled", "by": by });
+                    against.push(conflict("task_taken", about));
                 }
             },
         }
@@ -251,8 +251,8 @@ impl Instance {
                 Life::Cancelled(by) => Some(by),
                 _ => None,
             };
-            let told = json!({ "status": self.status(), "by": by });
-            against.push(conflict("instance_ended", told));
+            let about = json!({ "status": self.status(), "by": by });
+            against.push(conflict("instance_ended", about));
         }
         match (command, self.flow) {
             (Command::Resume, _) if self.life == Life::Running => against.push(no("not_suspended")),
@@ -287,8 +287,8 @@ impl Instance {
         match command {
             Command::Claim(_) => {
                 if let Some(owner) = owner {
-                    let told = json!({ "action": "claimed", "by": owner });
-                    against.push(conflict("task_taken", told));
+                    let about = json!({ "action": "claimed", "by": owner });
+                    against.push(conflict("task_taken", about));
                 }
             }
             Command::Release(_) => {

@@ -34,7 +34,9 @@ pub fn verdict(keys: &SealKeys, owner: Owner<'_>, reply: Sealed<'_>) -> Option<S
     let (key, claimed) = seal?.rsplit_once(' ')?;
     Some(match mac(keys, key, owner, reply, headers) {
         None => SealVerdict::UnknownKey,
-        Some(made) if unhex(claimed).is_some_and(|claimed| claimed == made) => SealVerdict::Valid,
+        Some(expected) if unhex(claimed).is_some_and(|claimed| claimed == expected) => {
+            SealVerdict::Valid
+        }
         Some(_) => SealVerdict::Invalid,
     })
 }

@@ -28,9 +28,9 @@ pub fn open(keys: &SealKeys, token: &str) -> Option<String> {
     let [text, key, mac] = <[Vec<u8>; PARTS]>::try_from(parts).ok()?;
     let key = String::from_utf8(key).ok()?;
     let text = String::from_utf8(text).ok()?;
-    let made = keys.keyed(&key, [Some(KIND), Some(&text)])?;
+    let expected = keys.keyed(&key, [Some(KIND), Some(&text)])?;
     // The comparison takes constant time.
-    made.verify_slice(&mac).ok()?;
+    expected.verify_slice(&mac).ok()?;
     Some(text)
 }
 

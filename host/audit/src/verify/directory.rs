@@ -168,9 +168,9 @@ impl Directory {
     /// Folds the next entry. Only the first share reports a payload that cannot be read.
     pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
         let draft = &entry.draft;
-        let told: Result<DirectoryPayload, _> = serde_json::from_str(draft.payload.as_str());
-        let taken = match told {
-            Ok(told) => self.fold(&draft.kind, &told, (draft.at, draft.actor.as_deref())),
+        let data: Result<DirectoryPayload, _> = serde_json::from_str(draft.payload.as_str());
+        let taken = match data {
+            Ok(data) => self.fold(&draft.kind, &data, (draft.at, draft.actor.as_deref())),
             Err(error) => Err(format!("its payload cannot be read: {error}")),
         };
         if let Err(detail) = taken
@@ -183,21 +183,21 @@ impl Directory {
     fn fold(
         &mut self,
         kind: &str,
-        told: &DirectoryPayload,
+        data: &DirectoryPayload,
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
         match kind {
             "PERSON_PUT" => self.named(
                 PersonOrGroup::Person,
-                there(told.person.as_ref())?,
-                told,
+                there(data.person.as_ref())?,
+                data,
                 at,
             )?,
             "GROUP_PUT" => {
-                self.named(PersonOrGroup::Group, there(told.group.as_ref())?, told, at)?;
+                self.named(PersonOrGroup::Group, there(data.group.as_ref())?, data, at)?;
             }
             "MEMBER_ADDED" | "MEMBER_REMOVED" => {
-                let (person, group) = (there(told.person.as_ref())?, there(told.group.as_ref())?);
+                let (person, group) = (there(data.person.as_ref())?, there(data.group.as_ref())?);
                 if self.share.has(person) {
                     let key = (person.to_owned(), group.to_owned());
                     let with = (kind == "MEMBER_ADDED").then_some(group);
@@ -205,23 +205,23 @@ impl Directory {
                 }
             }
             "MANAGER_PUT" => {
-                let person = there(told.person.as_ref())?;
+                let person = there(data.person.as_ref())?;
                 if self.share.has(person) {
                     let periods = self.managers.entry(person.to_owned()).or_default();
-                    turn(periods, told.manager.as_deref(), at);
+                    turn(periods, data.manager.as_deref(), at);
                 }
             }
-            "ABSENCE_ADDED" => self.absence(told, (at, actor))?,
+            "ABSENCE_ADDED" => self.absence(data, (at, actor))?,
             "ABSENCE_ENDED" => {
-                let id = told.absence.ok_or("it names no absence")?;
+                let id = data.absence.ok_or("it names no absence")?;
                 if let Some(absence) = self.absences.get_mut(&id) {
                     absence.retain(|(column, _)| *column != "ended_at");
                     absence.push(("ended_at", time(at)));
                 }
             }
             "CALENDAR_PUT" => {
-                let name = there(told.calendar.as_ref())?;
-                let settings = told.settings.as_ref().ok_or("it has no settings")?;
+                let name = there(data.calendar.as_ref())?;
+                let settings = data.settings.as_ref().ok_or("it has no settings")?;
                 if self.share.has(name) {
                     let row = vec![
                         ("tenant_id", json!(self.tenant)),
@@ -232,20 +232,20 @@ impl Directory {
                     self.calendars.insert(name.to_owned(), row);
                 }
             }
-            "CALENDAR_DELETED" => drop(self.calendars.remove(there(told.calendar.as_ref())?)),
+            "CALENDAR_DELETED" => drop(self.calendars.remove(there(data.calendar.as_ref())?)),
             "ROLE_PUT" => {
-                let permissions = told.permissions.clone().ok_or("it has no permissions")?;
-                let role = there(told.role.as_ref())?;
+                let permissions = data.permissions.clone().ok_or("it has no permissions")?;
+                let role = there(data.role.as_ref())?;
                 self.roles.insert(role.to_owned(), permissions);
             }
             "TENANT_CREATED" | "TENANT_RECORDED" => {
-                let created = told.created_at.ok_or("it has no createdAt")?;
+                let created = data.created_at.ok_or("it has no createdAt")?;
                 self.own = Some(vec![
                     ("id", json!(self.tenant)),
-                    ("name", json!(there(told.tenant.as_ref())?)),
+                    ("name", json!(there(data.tenant.as_ref())?)),
                     ("created_at", time(created)),
                 ]);
-                self.roles = told.roles.clone().ok_or("it has no roles")?;
+                self.roles = data.roles.clone().ok_or("it has no roles")?;
             }
             _ => {}
         }
@@ -256,10 +256,10 @@ impl Directory {
         &mut self,
         what: PersonOrGroup,
         id: &str,
-        told: &DirectoryPayload,
+        data: &DirectoryPayload,
         at: Timestamp,
     ) -> Result<(), String> {
-        let name = there(told.name.as_ref())?;
+        let name = there(data.name.as_ref())?;
         let all = match what {
             PersonOrGroup::Person => &mut self.people,
             PersonOrGroup::Group => &mut self.groups,
@@ -275,20 +275,20 @@ impl Directory {
 
     fn absence(
         &mut self,
-        told: &DirectoryPayload,
+        data: &DirectoryPayload,
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
-        let id = told.absence.ok_or("it names no absence")?;
-        let person = there(told.person.as_ref())?;
+        let id = data.absence.ok_or("it names no absence")?;
+        let person = there(data.person.as_ref())?;
         if self.share.has(person) {
             let row = vec![
                 ("tenant_id", json!(self.tenant)),
                 ("id", json!(id)),
                 ("person_id", json!(person)),
-                ("substitute_id", json!(there(told.substitute.as_ref())?)),
-                ("definition_key", json!(told.definition)),
-                ("active_from", time_or_null(told.active_from)),
-                ("active_until", time_or_null(told.active_until)),
+                ("substitute_id", json!(there(data.substitute.as_ref())?)),
+                ("definition_key", json!(data.definition)),
+                ("active_from", time_or_null(data.active_from)),
+                ("active_until", time_or_null(data.active_until)),
                 ("created_at", time(at)),
                 ("created_by", json!(actor)),
                 ("ended_at", Value::Null),
@@ -451,7 +451,7 @@ mod tests {
         ] {
             turn(&mut periods, with, at(second));
         }
-        let told: Vec<_> = periods
+        let listed: Vec<_> = periods
             .iter()
             .map(|period| (period.with.as_str(), period.from, period.to))
             .collect();
@@ -461,6 +461,6 @@ mod tests {
             ("c", at(4), Some(at(5))),
             ("d", at(5), None),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(listed, expected);
     }
 }

@@ -42,7 +42,7 @@ pub struct LineError {
 /// A file under way.
 pub struct FileVerifier<'a, F> {
     how: How<'a>,
-    tell: F,
+    on_finding: F,
     tally: VerifiedCounts,
     lines: u64,
     ended: bool,
@@ -74,10 +74,10 @@ struct Tenant<'a> {
 }
 
 impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
-    pub fn new(how: How<'a>, tell: F) -> FileVerifier<'a, F> {
+    pub fn new(how: How<'a>, on_finding: F) -> FileVerifier<'a, F> {
         FileVerifier {
             how,
-            tell,
+            on_finding,
             tally: VerifiedCounts::default(),
             lines: 0,
             ended: false,
@@ -221,7 +221,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     fn report(&mut self, tenant: &str, found: Vec<LocatedProblem>) {
         for (stream, id, problem) in found {
             self.tally.findings += 1;
-            (self.tell)(problem.of(tenant, &stream, id));
+            (self.on_finding)(problem.of(tenant, &stream, id));
         }
     }
 }

@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    fn told(found: &[LocatedProblem], code: &str) -> Vec<String> {
+    fn details(found: &[LocatedProblem], code: &str) -> Vec<String> {
         let found = found.iter().filter(|(_, _, problem)| problem.code == code);
         found
             .map(|(_, _, problem)| problem.detail.clone())
@@ -267,7 +267,7 @@ mod tests {
         }
         let last = u64::MAX - 1;
         assert_eq!(
-            told(&found, "leaf_gap"),
+            details(&found, "leaf_gap"),
             [
                 "leaf 1 comes again or out of order".to_owned(),
                 "leaf 0 comes again or out of order".into(),
@@ -286,7 +286,7 @@ mod tests {
         }
         let last = u64::MAX - 1;
         assert_eq!(
-            told(&found, "checkpoint_gap"),
+            details(&found, "checkpoint_gap"),
             [
                 "checkpoint 2 is missing".to_owned(),
                 "checkpoint 2 comes again or out of order".into(),

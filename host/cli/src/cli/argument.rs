@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_told_with_the_option_the_place_and_what_is_expected() {
-        let told = |text: &str| json("--data", text).expect_err(text).to_string();
+        let refusal = |text: &str| json("--data", text).expect_err(text).to_string();
         for (text, expected) in [
             (
                 "",
@@ -148,10 +148,10 @@ mod tests {
             ),
             ("[01]", "line 1, column 3: invalid number"),
         ] {
-            let message = told(text);
+            let message = refusal(text);
             assert!(message.starts_with("--data is no JSON: line "), "{message}");
             assert!(message.contains(expected), "{text}: {message}");
         }
-        assert!(told("@/no/such/file").starts_with("--data: cannot read /no/such/file"));
+        assert!(refusal("@/no/such/file").starts_with("--data: cannot read /no/such/file"));
     }
 }

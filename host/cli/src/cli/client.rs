@@ -397,8 +397,8 @@ mod tests {
         let address = listener.local_addr().expect("its address");
         let serving = std::thread::spawn(move || {
             let (mut connection, _) = listener.accept().expect("a connection");
-            let asked = connection.read(&mut [0; 1024]).expect("a request");
-            assert!(asked > 0);
+            let length = connection.read(&mut [0; 1024]).expect("a request");
+            assert!(length > 0);
             connection.write_all(answer.as_bytes()).expect("it is read");
             connection
         });

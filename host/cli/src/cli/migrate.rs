@@ -48,9 +48,9 @@ pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
 /// Creates missing tenants with the default roles, and records the permissions of roles that no audit entry records yet.
 pub(super) async fn ensure_tenants(store: &Store, names: &[String]) -> Result<()> {
     for name in names {
-        let made =
+        let created =
             tenants::ensure_tenant(store, name, &roles::defaults(), Clock::System.now()).await;
-        made.with_context(|| format!("the tenant {name} cannot be created"))?;
+        created.with_context(|| format!("the tenant {name} cannot be created"))?;
     }
     let recorded = tenants::record_tenants(store, Clock::System.now()).await;
     recorded.context("the permissions of roles cannot be recorded")

@@ -407,9 +407,9 @@ mod tests {
         let refused = choose(None, Path::new("/"), Some(&state)).expect_err("none is meant");
         let refused = refused.downcast_ref::<Failure>().expect("a failure");
         assert_eq!(refused.exit, Exit::Usage);
-        let said = refused.to_string();
+        let message = refused.to_string();
         for part in ["\n  a  http", "\n  b  http", "--dev NAME"] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(message.contains(part), "{part}: {message}");
         }
         let named = |name| choose(Some(name), Path::new("/"), Some(&state));
         let found = named("a").expect("it runs").expect("a choice");

@@ -93,15 +93,15 @@ fn a_change_is_named_and_the_verification_fails() {
         );
     }
     let ran = verify("--all --json");
-    let said = lines(&ran.stdout);
-    assert_eq!((ran.code, said.len()), (1, 3), "{}", ran.stdout);
+    let rows = lines(&ran.stdout);
+    assert_eq!((ran.code, rows.len()), (1, 3), "{}", ran.stdout);
     assert_eq!(
-        (&said[0]["code"], &said[1]["code"]),
+        (&rows[0]["code"], &rows[1]["code"]),
         (&"decision".into(), &"seal".into())
     );
-    assert_eq!(said[0]["id"], *id);
+    assert_eq!(rows[0]["id"], *id);
     assert_eq!(
-        (&said[2]["verified"]["findings"], &said[2]["sealsVerified"]),
+        (&rows[2]["verified"]["findings"], &rows[2]["sealsVerified"]),
         (&2.into(), &true.into())
     );
 

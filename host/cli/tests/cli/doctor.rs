@@ -27,15 +27,15 @@ fn doctor(place: &TestFolder, options: &str, variables: &[(&str, &str)]) -> (i32
     let mut command = place.command(&format!("doctor --json {options}"));
     command.envs(variables.iter().copied());
     let ran = ran(command);
-    let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let findings = said["data"].as_array().expect("findings").clone();
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let findings = report["data"].as_array().expect("findings").clone();
     for finding in &findings {
         let is_ok = finding["verdict"] == "ok";
         let next = finding["next"].as_str().unwrap_or_default();
         assert_eq!(is_ok, next.is_empty(), "{finding}");
     }
     let fails = findings.iter().any(|one| one["verdict"] == "fail");
-    assert_eq!(ran.code, i32::from(fails), "{said}");
+    assert_eq!(ran.code, i32::from(fails), "{report}");
     (ran.code, findings)
 }
 

@@ -256,7 +256,7 @@ fn transcript(place: &TestFolder, key: &str) -> Vec<(&'static str, Value)> {
             &format!("task decide {id} {outcome} {rest} --as {person}"),
         )
     };
-    let mut told = vec![
+    let mut answers = vec![
         (
             "not everybody starts",
             start(r#"{"title":"Budget"}"#, "outsider"),
@@ -277,8 +277,8 @@ fn transcript(place: &TestFolder, key: &str) -> Vec<(&'static str, Value)> {
         ("it is given up", decide("ABANDON", "", "author")),
     ];
     let graph = place.data(&format!("definition show {key}"));
-    told.push(("the graph", graph["graph"].clone()));
-    told
+    answers.push(("the graph", graph["graph"].clone()));
+    answers
 }
 
 /// A wrong answer is a fault with a message.

@@ -117,9 +117,9 @@ impl Page {
 
 /// The options of `wrkflw dev` that the page requires, as in `make dev ARGS="--empty"`.
 fn options(text: &str) -> &str {
-    let asked = text.split_once("make dev ARGS=\"");
-    let asked = asked.and_then(|(_, after)| Some(after.split_once('"')?.0));
-    asked.unwrap_or("--ephemeral")
+    let given = text.split_once("make dev ARGS=\"");
+    let given = given.and_then(|(_, after)| Some(after.split_once('"')?.0));
+    given.unwrap_or("--ephemeral")
 }
 
 /// Whether an observed status, or exit code of `wrkflw`, is this refusal.
@@ -146,8 +146,8 @@ fn run(path: &str) {
     let mut place = TestFolder::new();
     // The folder for cargo's builds of this repository's flows, as in the pages.
     place.builds = programs.with_file_name("");
-    let asked = options(&text).replace("9000", &free);
-    let dev = place.start(&format!("dev --port 0 {asked}"));
+    let arguments = options(&text).replace("9000", &free);
+    let dev = place.start(&format!("dev --port 0 {arguments}"));
     let url = dev.facts["url"].as_str().expect("its address");
     // The replacement of `/tmp` in the page.
     let folder = &place.folder;

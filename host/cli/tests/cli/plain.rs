@@ -51,13 +51,13 @@ fn every_id_can_be_abbreviated() {
         beginning(&sent)
     ));
 
-    let told = place.until_listed("notification list --as reviewer");
-    let told = text(&told[0]["id"]);
+    let notified = place.until_listed("notification list --as reviewer");
+    let notification = text(&notified[0]["id"]);
     let read = place.data(&format!(
         "notification read {} --as reviewer",
-        beginning(&told)
+        beginning(&notification)
     ));
-    assert_eq!(read["read"], told.as_str());
+    assert_eq!(read["read"], notification.as_str());
 
     let away = "--substitute reviewer2 --from 2030-01-01T00:00:00Z --until 2030-01-02T00:00:00Z";
     let absence = text(&place.data(&format!("absence add reviewer {away}"))["absence"]["id"]);
@@ -172,8 +172,8 @@ fn a_wrong_id_or_beginning_has_the_same_message_everywhere() {
 fn an_ambiguous_beginning_is_refused_and_signals_need_full_ids() {
     let place = TestFolder::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
-    let made = |name: &str| text(&place.data(&format!("saved-view save {name} view=mine"))["id"]);
-    let (one, other) = (made("one"), made("two"));
+    let save = |name: &str| text(&place.data(&format!("saved-view save {name} view=mine"))["id"]);
+    let (one, other) = (save("one"), save("two"));
     refused(
         &place,
         "signal show abc",

@@ -230,18 +230,18 @@ fn a_component_older_than_its_sources_is_not_published(place: &TestFolder) {
     for source in ["src/lib.rs", "Cargo.toml", "sdk/src/lib.rs"] {
         touch(&folder.join(source));
         age(source);
-        let said = format!("{component} is older than {source}");
+        let warning = format!("{component} is older than {source}");
         let checked = place.run_in(FLOW, "plugin check");
         assert_eq!(checked.code, 0, "{}", checked.stderr);
         assert!(
-            checked.stderr.contains(&format!("warning: {said}")),
+            checked.stderr.contains(&format!("warning: {warning}")),
             "{}",
             checked.stderr
         );
         let refused = place.run_in(FLOW, "definition publish --activate");
         assert_eq!(refused.code, 5, "{}", refused.stderr);
         assert!(
-            refused.stderr.contains(&said) && refused.stderr.contains("wrkflw plugin build"),
+            refused.stderr.contains(&warning) && refused.stderr.contains("wrkflw plugin build"),
             "{}",
             refused.stderr
         );

@@ -158,10 +158,10 @@ impl TestFolder {
             child,
             facts: Value::Null,
         };
-        let mut said = String::new();
+        let mut printed = String::new();
         for line in BufReader::new(running.child.stdout.take().expect("a pipe")).lines() {
-            said += &line.expect("text");
-            if let Ok(facts) = serde_json::from_str(&said) {
+            printed += &line.expect("text");
+            if let Ok(facts) = serde_json::from_str(&printed) {
                 running.facts = facts;
                 return running;
             }

@@ -453,10 +453,10 @@ fn every_command_prints_the_output_in_the_page() {
         fs::write(&path, &page).expect("the page");
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    for (number, (kept, made)) in kept.lines().zip(page.lines()).enumerate() {
+    for (number, (kept, fresh)) in kept.lines().zip(page.lines()).enumerate() {
         assert_eq!(
             kept,
-            made,
+            fresh,
             "docs/cli.md:{}: UPDATE=1 writes it again",
             number + 1
         );

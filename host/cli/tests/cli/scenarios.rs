@@ -175,11 +175,11 @@ fn a_recorded_instance_becomes_a_passing_scenario() {
 
     let refused = place.run(&format!("instance export {id} --scenario --as outsider"));
     assert_eq!(refused.code, 3, "{}", refused.stderr);
-    let made = place.run(&format!("instance export {id} --scenario -o made.yaml"));
+    let exported = place.run(&format!("instance export {id} --scenario -o made.yaml"));
     assert!(
-        made.code == 0 && made.stderr.contains("kept: times"),
+        exported.code == 0 && exported.stderr.contains("kept: times"),
         "{}",
-        made.stderr
+        exported.stderr
     );
     let yaml = fs::read_to_string(place.folder.join("made.yaml")).expect("the scenario");
     for secret in [
@@ -311,17 +311,17 @@ impl Watch {
 
     /// Waits for a line with these words. Each line is taken once.
     fn until(&self, words: &str) {
-        let (begun, mut said) = (Instant::now(), String::new());
+        let (begun, mut printed) = (Instant::now(), String::new());
         loop {
             let left = LOOK_MAX.saturating_sub(begun.elapsed());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("{words} never comes: {said}");
+                panic!("{words} never comes: {printed}");
             };
             if line.contains(words) {
                 return;
             }
-            said += &line;
-            said.push('\n');
+            printed += &line;
+            printed.push('\n');
         }
     }
 }

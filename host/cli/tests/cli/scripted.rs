@@ -174,8 +174,8 @@ fn a_stream_is_resumed_after_its_end_and_when_the_server_is_starting() {
     let ran = place.run(&tail);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.stdout, "{\"id\":\"2\"}\n{\"id\":\"3\"}\n");
-    let asked = server.requests();
-    let begun = asked.iter().map(|one| one.to_lowercase());
+    let requests = server.requests();
+    let begun = requests.iter().map(|one| one.to_lowercase());
     let begun: Vec<_> = begun
         .map(|one| one.contains("last-event-id: 2\r\n"))
         .collect();
@@ -244,8 +244,8 @@ fn a_component_is_published_with_the_config_of_its_build_folder() {
         let server = Scripted::answering(vec![refusal("422 Unprocessable", "unpublishable")]);
         let ran = place.run(&format!("definition publish {line} {}", server.options));
         assert_eq!(ran.code, 6, "{line}: {}", ran.stderr);
-        let said = format!("as {key} with {named}");
-        assert!(ran.stderr.contains(&said), "{line}: {}", ran.stderr);
+        let words = format!("as {key} with {named}");
+        assert!(ran.stderr.contains(&words), "{line}: {}", ran.stderr);
         let sent = server.requests().concat();
         let part = format!("\r\n\r\n{config}\r\n--");
         assert!(sent.contains(&part), "{line}: {sent}");

@@ -110,8 +110,8 @@ fn a_signal_ends_a_start_whose_database_does_not_respond() {
         accepted => Ok(accepted.expect("a connection")),
     });
     Running::interrupt(&mut child);
-    let said = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
-    assert!(said.contains("stopped before it was ready"), "{said}");
+    let printed = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
+    assert!(printed.contains("stopped before it was ready"), "{printed}");
 }
 
 /// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.

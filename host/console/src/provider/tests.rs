@@ -97,11 +97,11 @@ fn a_provider_that_is_another_or_open_or_without_pkce_is_refused() {
             "S256",
         ),
     ];
-    for (wrong, said) in cases {
+    for (wrong, part) in cases {
         let Err(Failure::Setting(error)) = wrong.check("https://id.example") else {
-            panic!("{said}");
+            panic!("{part}");
         };
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(part), "{error}");
     }
 }
 

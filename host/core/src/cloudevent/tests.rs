@@ -137,15 +137,15 @@ fn a_notification_is_an_event_that_its_schema_describes() {
         r#"{"state":"00000000-0000-0000-0000-000000000007","stateName":"Review","task":{"candidates":[{"id":"ben","type":"user"}],"id":"00000000-0000-0000-0000-000000000008","label":"Read it"}}"#,
     );
     created.context.labels.title = Some("Invoice 7".into());
-    let told = crate::notification::of(&created, &[]).expect("a sound payload");
-    let event = CloudEvent::notification(&told[0], &created, &Naming::default());
+    let notifications = crate::notification::of(&created, &[]).expect("a sound payload");
+    let event = CloudEvent::notification(&notifications[0], &created, &Naming::default());
     let event = event.expect("a sound payload");
     let structured = event.structured().value();
     assert_eq!(
         structured["type"],
         "dev.wrkflw.notification.assignment_created"
     );
-    assert_eq!(structured["id"], told[0].id.to_string());
+    assert_eq!(structured["id"], notifications[0].id.to_string());
     assert_eq!(event.attribute("sequence"), None);
     let data = &structured["data"];
     assert_eq!(data["taskId"], "00000000-0000-0000-0000-000000000008");
@@ -239,13 +239,13 @@ fn what_a_blind_decision_did_is_told_without_the_decision() {
     );
     assert_eq!(hidden.attribute("authtype"), Some("unknown"));
     assert_eq!(hidden.attribute("authid"), None);
-    let told = continued("");
-    let data = told.data.value();
+    let shown = continued("");
+    let data = shown.data.value();
     assert_eq!(
         (&data["actor"], &data["trigger"], &data["notes"][0]["code"]),
         (&json!("ada"), &json!("ASK"), &json!("counted"))
     );
-    assert_eq!(told.attribute("authid"), Some("ada"));
+    assert_eq!(shown.attribute("authid"), Some("ada"));
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn directory(members: &[&str], substitutions: &[Substitution]) -> Directory {
 }
 
 /// `person: ways` of eligible people, `person! exclusions` of excluded people.
-fn told(work: &Work, directory: &Directory) -> Vec<String> {
+fn summary(work: &Work, directory: &Directory) -> Vec<String> {
     let eligibility = judge(work, directory);
     let listed = |person: &str, sign: char, words: Vec<String>| {
         format!("{person}{sign} {}", words.join(", "))
@@ -91,7 +91,7 @@ fn exclusion(exclusion: &Exclusion) -> String {
 fn candidates_act_and_requesters_do_not() {
     let world = directory(&["gus", "ira"], &[]);
     assert_eq!(
-        told(&work(), &world),
+        summary(&work(), &world),
         ["gus: group g", "una: candidate", "ira! requester"]
     );
     let excluded = Work {
@@ -99,7 +99,7 @@ fn candidates_act_and_requesters_do_not() {
         ..work()
     };
     let expected = ["gus! excluded", "ira! requester", "una! excluded"];
-    assert_eq!(told(&excluded, &world), expected);
+    assert_eq!(summary(&excluded, &world), expected);
     assert!(judge(&excluded, &world).is_nobody());
     assert_eq!(
         judge(&excluded, &world).why_nobody(),
@@ -124,7 +124,7 @@ fn substitutes_act_beside_the_absent() {
         stands_in("d", "e", None),
     ];
     assert_eq!(
-        told(&work(), &directory(&[], &chain)),
+        summary(&work(), &directory(&[], &chain)),
         [
             "b: for una",
             "c: for una via b",
@@ -133,10 +133,13 @@ fn substitutes_act_beside_the_absent() {
         ]
     );
     let other = [stands_in("una", "b", Some("leave"))];
-    assert_eq!(told(&work(), &directory(&[], &other)), ["una: candidate"]);
+    assert_eq!(
+        summary(&work(), &directory(&[], &other)),
+        ["una: candidate"]
+    );
     let this = [stands_in("una", "b", Some("loan"))];
     assert_eq!(
-        told(&work(), &directory(&[], &this)),
+        summary(&work(), &directory(&[], &this)),
         ["b: for una", "una: candidate"]
     );
 }
@@ -152,7 +155,7 @@ fn what_bars_a_person_bars_their_substitutes() {
         ],
     );
     assert_eq!(
-        told(&work(), &world),
+        summary(&work(), &world),
         [
             "gus: group g, for una",
             "una: candidate",
@@ -169,7 +172,7 @@ fn what_bars_a_person_bars_their_substitutes() {
         &[stands_in("una", "b", None), stands_in("b", "c", None)],
     );
     assert_eq!(
-        told(&excluded, &world),
+        summary(&excluded, &world),
         [
             "b! for_excluded una",
             "c! for_excluded una",
@@ -190,7 +193,7 @@ fn each_decides_and_is_acted_for_once_in_a_state_instance() {
     };
     // B acted for Una: neither of them again, nor anybody else for Una.
     assert_eq!(
-        told(&decided(&["b", "una"]), &world),
+        summary(&decided(&["b", "una"]), &world),
         [
             "b! already_decided",
             "c! for_decided una",
@@ -199,7 +202,7 @@ fn each_decides_and_is_acted_for_once_in_a_state_instance() {
     );
     // B decided for themselves: Una's vote is open, also to C.
     assert_eq!(
-        told(&decided(&["b"]), &world),
+        summary(&decided(&["b"]), &world),
         ["c: for una via b", "una: candidate", "b! already_decided"]
     );
 }
@@ -212,7 +215,10 @@ fn own_work_is_the_initiators() {
         ..work()
     };
     let world = directory(&[], &[stands_in("ira", "b", None)]);
-    assert_eq!(told(&own, &world), ["ira: candidate", "b! not_initiator"]);
+    assert_eq!(
+        summary(&own, &world),
+        ["ira: candidate", "b! not_initiator"]
+    );
 }
 
 #[test]
@@ -227,43 +233,43 @@ fn an_owner_acts_for_as_long_as_they_may() {
     };
     let world = directory(&["gus"], &[stands_in("una", "b", None)]);
     assert_eq!(
-        told(&owned("gus", false, None), &world),
+        summary(&owned("gus", false, None), &world),
         ["gus: owner", "b! owned gus", "una! owned gus"]
     );
     // Came to it as a substitute; the absence is over in the second world.
     assert_eq!(
-        told(&owned("b", false, Some("una")), &world),
+        summary(&owned("b", false, Some("una")), &world),
         ["b: owner", "gus! owned b", "una! owned b"]
     );
     let back = directory(&["gus"], &[]);
     let lost = owned("b", false, Some("una"));
     assert_eq!(
-        told(&lost, &back),
+        summary(&lost, &back),
         ["b! lost_eligibility", "gus! owned b", "una! owned b"]
     );
     assert!(judge(&lost, &back).is_nobody());
     // To stand in for another candidate is no right to what was claimed for this one.
     let other = directory(&["gus"], &[stands_in("gus", "b", None)]);
-    assert!(told(&lost, &other).contains(&"b! lost_eligibility".to_owned()));
+    assert!(summary(&lost, &other).contains(&"b! lost_eligibility".to_owned()));
     // An owner who is a candidate, too, acts for themselves if the absent person is excluded.
     let joined = directory(&["b", "gus"], &[stands_in("una", "b", None)]);
     let without_una = Work {
         exclude: vec!["una".into()],
         ..lost.clone()
     };
-    assert!(told(&without_una, &joined).contains(&"b: owner".to_owned()));
+    assert!(summary(&without_una, &joined).contains(&"b: owner".to_owned()));
     // Given to somebody who is no candidate, who is absent, or whose principal is excluded.
     let away = directory(&[], &[stands_in("ada", "b", None)]);
     assert_eq!(
-        told(&owned("ada", true, None), &away),
+        summary(&owned("ada", true, None), &away),
         ["ada: owner", "b: for ada", "una! owned ada"]
     );
     assert_eq!(
-        told(&owned("ira", true, None), &back),
+        summary(&owned("ira", true, None), &back),
         ["gus! owned ira", "ira! requester", "una! owned ira"]
     );
     assert_eq!(
-        told(&owned("ada", true, Some("ira")), &back),
+        summary(&owned("ada", true, Some("ira")), &back),
         ["ada! for_requester ira", "gus! owned ada", "una! owned ada"]
     );
 }
@@ -291,21 +297,21 @@ fn what_was_handed_on_is_its_new_owners() {
         ..work()
     };
     let expected = ["cy! for_excluded una", "una! excluded"];
-    assert_eq!(told(&work, &directory(&[], &[])), expected);
+    assert_eq!(summary(&work, &directory(&[], &[])), expected);
     // Who handed it on may not decide for the same state instance twice, either.
     let work = Work {
         exclude: vec![],
         decided: vec!["bo".into()],
         ..work
     };
-    assert!(told(&work, &directory(&[], &[])).contains(&"cy! for_decided bo".to_owned()));
+    assert!(summary(&work, &directory(&[], &[])).contains(&"cy! for_decided bo".to_owned()));
 }
 
 #[test]
 fn a_change_is_seen_before_it_is_made() {
     let world = directory(&["gus"], &[stands_in("una", "b", None)]);
     let group = || "g".to_owned();
-    let after = |change: &Change| told(&work(), &world.after(change));
+    let after = |change: &Change| summary(&work(), &world.after(change));
     let left = Change::Leaves {
         group: group(),
         person: "gus".into(),
@@ -323,7 +329,11 @@ fn a_change_is_seen_before_it_is_made() {
     assert_eq!(after(&back), ["gus: group g", "una: candidate"]);
     let absent = Change::Absent(stands_in("gus", "d", None));
     assert!(after(&absent).contains(&"d: for gus".to_owned()));
-    assert_eq!(told(&work(), &world).len(), 3, "the world stays as it is");
+    assert_eq!(
+        summary(&work(), &world).len(),
+        3,
+        "the world stays as it is"
+    );
 }
 
 #[test]
@@ -401,8 +411,8 @@ fn way_is_true(work: &Work, directory: &Directory, person: &str, way: &Way) -> b
             let line: Vec<_> = [of].into_iter().chain(via).map(String::as_str).collect();
             let next = line[1..].iter().copied().chain([person]);
             let linked = line.iter().zip(next).all(|(person, substitute)| {
-                directory.substitutions.get(*person).is_some_and(|theirs| {
-                    theirs.iter().any(|one| {
+                directory.substitutions.get(*person).is_some_and(|all| {
+                    all.iter().any(|one| {
                         one.substitute == substitute && one.definition.as_deref() != Some("leave")
                     })
                 })
@@ -494,9 +504,9 @@ fn so_much_is_looked_at_and_the_answer_says_that_there_may_be_more() {
             decided: vec![format!("q{round}")],
             ..work()
         };
-        let told = judge.judge(&other);
+        let judged = judge.judge(&other);
         assert!(
-            told.cut && told.eligible.is_empty() == (round + 1 == rounds),
+            judged.cut && judged.eligible.is_empty() == (round + 1 == rounds),
             "{round}"
         );
     }

@@ -677,17 +677,17 @@ fn a_change_tells_its_pointers_and_the_values_before() {
         })
         .1
     };
-    let told = changed(r#"{"a":{"b/c":1,"d":null},"e":[1],"f":{}}"#);
+    let payload = changed(r#"{"a":{"b/c":1,"d":null},"e":[1],"f":{}}"#);
     let pointers = json!(["/a/b~1c", "/a/d", "/e", "/f"]);
-    assert_eq!(told["dataPointers"], pointers);
-    assert_eq!(told["attributes"][1], json!({"name": "gone"}));
+    assert_eq!(payload["dataPointers"], pointers);
+    assert_eq!(payload["attributes"][1], json!({"name": "gone"}));
     let sum = json!([{"name": "sum", "value": {"type": "decimal", "value": "1.50"}}]);
-    assert_eq!(told["previousAttributes"], sum);
+    assert_eq!(payload["previousAttributes"], sum);
     let wide: Map<String, Value> = (0..60)
         .map(|number| (format!("m{number}"), json!({"x": 1, "y": 2})))
         .collect();
-    let told = changed(&json!({"wide": wide}).to_string());
-    assert_eq!(told["dataPointers"], json!(["/wide"]));
+    let payload = changed(&json!({"wide": wide}).to_string());
+    assert_eq!(payload["dataPointers"], json!(["/wide"]));
     let whole: Map<String, Value> = (0..200)
         .map(|number| (format!("m{number}"), json!(1)))
         .collect();

@@ -31,7 +31,7 @@ pub(crate) const OPEN_TASKS_MAX: u32 = 100;
 
 /// An assignment that waits for the work of its candidates.
 pub(super) struct Allocating {
-    pub(super) asked: PendingEntry,
+    pub(super) entry: PendingEntry,
     pub(super) assignment: Assignment,
     /// The findings about the assignment.
     pub(super) known: Findings,
@@ -138,7 +138,7 @@ pub(super) fn allocate(
         ..Lookup::default()
     };
     let allocating = Box::new(Allocating {
-        asked: entry,
+        entry,
         assignment,
         known: findings.clone(),
     });

@@ -75,7 +75,7 @@ pub(super) fn take_findings(
         }
         Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
             let Allocating {
-                asked: entry,
+                entry,
                 assignment,
                 known,
             } = *allocating;

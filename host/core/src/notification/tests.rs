@@ -38,15 +38,15 @@ fn entry(kind: &str, payload: &Value) -> PublicEntry {
 #[track_caller]
 fn check(kind: &str, payload: Value, expected: &[&str]) {
     let requesters = ["ina".to_owned(), "paul".to_owned()];
-    let told = of(&entry(kind, &payload), &requesters).expect("a sound payload");
-    let told: Vec<String> = told
+    let notifications = of(&entry(kind, &payload), &requesters).expect("a sound payload");
+    let listed: Vec<String> = notifications
         .iter()
-        .map(|told| {
-            let (recipient, kind) = (&told.recipient, told.kind.name());
+        .map(|one| {
+            let (recipient, kind) = (&one.recipient, one.kind.name());
             format!("{kind} {}:{}", recipient.kind(), recipient.id())
         })
         .collect();
-    assert_eq!(told, expected, "{kind} {payload}");
+    assert_eq!(listed, expected, "{kind} {payload}");
 }
 
 fn offered(candidates: Value) -> Value {
@@ -132,10 +132,10 @@ fn an_escalation_is_told_to_those_who_get_the_work_or_lose_it() {
 
 #[test]
 fn a_comment_is_told_to_those_whom_it_mentions() {
-    let said = json!({"comment": "@eve, please", "mentions": ["ben", "dee"]});
+    let comment = json!({"comment": "@eve, please", "mentions": ["ben", "dee"]});
     check(
         "FLOW_COMMENTED",
-        said,
+        comment,
         &["MENTION user:ben", "MENTION user:dee"],
     );
     let alone = json!({"comment": "Hm.", "mentions": []});
@@ -144,10 +144,10 @@ fn a_comment_is_told_to_those_whom_it_mentions() {
 
 #[test]
 fn whoever_acts_is_not_told_of_it() {
-    let said = json!({"comment": "Hm.", "mentions": ["ada", "ben"]});
-    check("FLOW_COMMENTED", said, &["MENTION user:ben"]);
-    let told = of(&entry("FLOW_CANCELLED", &json!({})), &["ada".to_owned()]);
-    assert_eq!(told.expect("a sound payload"), []);
+    let comment = json!({"comment": "Hm.", "mentions": ["ada", "ben"]});
+    check("FLOW_COMMENTED", comment, &["MENTION user:ben"]);
+    let notifications = of(&entry("FLOW_CANCELLED", &json!({})), &["ada".to_owned()]);
+    assert_eq!(notifications.expect("a sound payload"), []);
 }
 
 #[test]
@@ -197,15 +197,21 @@ fn a_notification_names_what_it_is_about() {
     let reminded = json!({
         "state": STATE, "task": TASK, "dueAt": "2026-01-02T03:04:05Z", "recipients": [{"type": "user", "id": "ben"}],
     });
-    let told = of(&entry("TASK_REMINDED", &reminded), &[]).expect("a sound payload");
-    assert_eq!((told[0].state, told[0].task), (Some(STATE), Some(TASK)));
+    let notifications = of(&entry("TASK_REMINDED", &reminded), &[]).expect("a sound payload");
+    assert_eq!(
+        (notifications[0].state, notifications[0].task),
+        (Some(STATE), Some(TASK))
+    );
     let due: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
-    assert_eq!(told[0].due_at, Some(due));
+    assert_eq!(notifications[0].due_at, Some(due));
     let mut created = offered(json!([{"type": "user", "id": "ben"}]));
     created["task"]["dueAt"] = json!("2026-01-02T03:04:05Z");
-    let told = of(&entry("TASK_CREATED", &created), &[]).expect("a sound payload");
-    assert_eq!((told[0].state, told[0].task), (Some(STATE), Some(TASK)));
-    assert_eq!(told[0].due_at, Some(due));
+    let notifications = of(&entry("TASK_CREATED", &created), &[]).expect("a sound payload");
+    assert_eq!(
+        (notifications[0].state, notifications[0].task),
+        (Some(STATE), Some(TASK))
+    );
+    assert_eq!(notifications[0].due_at, Some(due));
 }
 
 #[test]

@@ -62,14 +62,14 @@ fn a_substitute_acts_for_the_absent_also_through_absent_substitutes() {
         let now = NOW + SignedDuration::from_hours(hours);
         let actor = directory.actor(person, None, now);
         let stand_ins = actor.stands_in_for.into_iter();
-        let told = stand_ins.map(|one| {
+        let stand_ins = stand_ins.map(|one| {
             (
                 one.person,
                 one.definition.unwrap_or_default(),
                 one.via.len(),
             )
         });
-        told.collect::<Vec<_>>()
+        stand_ins.collect::<Vec<_>>()
     };
     let expected = |all: &[(&str, &str, usize)]| {
         let all = all.iter();

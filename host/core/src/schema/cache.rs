@@ -17,7 +17,7 @@ pub struct JsonCache<T> {
 
 #[derive(Debug)]
 struct Parts<T> {
-    made: HashMap<Arc<Json>, T>,
+    values: HashMap<Arc<Json>, T>,
     /// The texts with the bytes of each entry.
     order: VecDeque<(Arc<Json>, usize)>,
     /// The bytes of all entries.
@@ -29,7 +29,7 @@ impl<T: Clone> JsonCache<T> {
     pub fn new(count_max: usize, bytes_max: usize, weigh: fn(&T) -> usize) -> JsonCache<T> {
         JsonCache {
             parts: Mutex::new(Parts {
-                made: HashMap::new(),
+                values: HashMap::new(),
                 order: VecDeque::new(),
                 bytes: 0,
             }),
@@ -41,7 +41,7 @@ impl<T: Clone> JsonCache<T> {
 
     /// The cached value of the text, if there is one.
     pub fn get(&self, text: &Json) -> Option<T> {
-        self.parts().made.get(text).cloned()
+        self.parts().values.get(text).cloned()
     }
 
     /// The cached value of the text, or a new one, which is then cached. Errors are not cached.
@@ -60,11 +60,11 @@ impl<T: Clone> JsonCache<T> {
     }
 
     /// Caches a value.
-    fn keep(&self, text: &Json, made: T) {
+    fn keep(&self, text: &Json, value: T) {
         let key = Arc::new(text.clone());
-        let bytes = key.as_str().len() + (self.weigh)(&made);
+        let bytes = key.as_str().len() + (self.weigh)(&value);
         let mut parts = self.parts();
-        if parts.made.insert(Arc::clone(&key), made).is_some() {
+        if parts.values.insert(Arc::clone(&key), value).is_some() {
             return;
         }
         parts.bytes += bytes;
@@ -73,7 +73,7 @@ impl<T: Clone> JsonCache<T> {
             let Some((first, bytes)) = parts.order.pop_front() else {
                 return;
             };
-            parts.made.remove(&first);
+            parts.values.remove(&first);
             parts.bytes -= bytes;
         }
     }
@@ -94,20 +94,20 @@ mod tests {
     #[test]
     fn what_is_kept_is_made_once_and_the_first_goes() {
         let kept = JsonCache::new(2, 1_000, |_| 0);
-        let made = |number: usize| {
-            let mut made = false;
+        let is_made = |number: usize| {
+            let mut was_called = false;
             let result = kept.get_or_make(&text(number), |_| {
-                made = true;
+                was_called = true;
                 Ok::<_, ()>(number)
             });
             assert_eq!(result, Ok(number));
-            made
+            was_called
         };
-        assert!(made(1) && made(2));
-        assert!(!made(1) && !made(2));
-        assert!(made(3), "which takes the place of the first");
-        assert!(made(1));
-        assert!(!made(3));
+        assert!(is_made(1) && is_made(2));
+        assert!(!is_made(1) && !is_made(2));
+        assert!(is_made(3), "which takes the place of the first");
+        assert!(is_made(1));
+        assert!(!is_made(3));
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_values_weigh_is_bounded_with_their_texts() {
-        let kept = JsonCache::new(100, 25, |made| *made);
+        let kept = JsonCache::new(100, 25, |value| *value);
         for number in [11, 10, 12] {
             kept.keep(&text(number), number);
         }

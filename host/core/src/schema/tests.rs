@@ -169,11 +169,11 @@ fn each_code_of_the_list_is_that_of_a_violation_and_says_what_is_expected() {
     for (code, schema, data, expected) in VIOLATED {
         let schema = Schema::compile(&json(schema)).expect(schema);
         let found = schema.violations(&json(data));
-        let told: Vec<_> = found
+        let listed: Vec<_> = found
             .iter()
             .map(|one| (one.code.as_str(), one.expected.as_ref().map(Json::as_str)))
             .collect();
-        assert_eq!(told, [(code, Some(expected))]);
+        assert_eq!(listed, [(code, Some(expected))]);
         codes.insert(code.to_owned());
     }
     assert_eq!(codes, CODES.map(str::to_owned).into());
@@ -198,7 +198,7 @@ fn a_violation_does_not_repeat_the_value() {
 
 #[test]
 fn a_violation_of_alternatives_says_what_is_against_each() {
-    let told = |schema: &str, data: &str| {
+    let message = |schema: &str, data: &str| {
         let schema = Schema::compile(&json(schema)).expect("compiles");
         let violations = schema.violations(&json(data));
         let [one] = &violations[..] else {
@@ -211,13 +211,13 @@ fn a_violation_of_alternatives_says_what_is_against_each() {
             r#"{{"properties":{{"to":{{"{of}":[{{"type":"null"}},{{"required":["mail"]}},{{"properties":{{"fax":{{"type":"string"}}}},"required":["fax"]}}]}}}}}}"#
         );
         assert_eq!(
-            told(&schema, r#"{"to":{"fax":7}}"#),
+            message(&schema, r#"{"to":{"fax":7}}"#),
             "/to: this fits none of its 3 forms; form 1: this is not of type \"null\"; form 2: /mail: this is required; \
              form 3: /fax: this is not of type \"string\""
         );
     }
     assert_eq!(
-        told(r#"{"oneOf":[{"type":"string"},{"maxLength":9}]}"#, r#""a""#),
+        message(r#"{"oneOf":[{"type":"string"},{"maxLength":9}]}"#, r#""a""#),
         ": this fits more than one of its forms, and it must fit exactly one"
     );
 }

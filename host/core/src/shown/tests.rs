@@ -20,9 +20,9 @@ fn decision(number: usize, bytes: usize) -> Decision {
 }
 
 /// Past states in this order, each with a decision of this many bytes.
-fn past(said: &[usize]) -> Instance {
+fn past(lengths: &[usize]) -> Instance {
     let mut instance = instance();
-    for (number, bytes) in said.iter().enumerate() {
+    for (number, bytes) in lengths.iter().enumerate() {
         let id = Uuid::from_u128(number as u128);
         let mut task = Random::new(1).task();
         (task.id, task.candidates, task.label) = (TaskId(id), vec![], String::new());
@@ -40,11 +40,11 @@ fn past(said: &[usize]) -> Instance {
 }
 
 /// The numbers of the decisions whose texts are shown.
-fn told(instance: &Instance) -> Vec<u128> {
+fn shown_decisions(instance: &Instance) -> Vec<u128> {
     let shown = Shown::of(instance);
     let tasks = shown.past.iter().flat_map(|past| &past.state.tasks);
-    let told = tasks.filter(|task| shown.shows_texts(task.id));
-    told.map(|task| task.id.0.as_u128()).collect()
+    let tasks = tasks.filter(|task| shown.shows_texts(task.id));
+    tasks.map(|task| task.id.0.as_u128()).collect()
 }
 
 #[test]
@@ -62,17 +62,20 @@ fn who_decided_is_told_of_every_state() {
         states: 50,
     };
     assert_eq!(shown.omitted, omitted);
-    assert_eq!(told(&instance), [149]);
+    assert_eq!(shown_decisions(&instance), [149]);
 }
 
 #[test]
 fn whoever_writes_much_hides_nobody_elses_words() {
     // A long text after and before short ones goes; the short ones stay, however old.
-    assert_eq!(told(&past(&[100, 200, 50_000, 300, 60_000])), [0, 1, 2, 3]);
-    assert_eq!(told(&past(&[60_000, 100, 50_000])), [1, 2]);
+    assert_eq!(
+        shown_decisions(&past(&[100, 200, 50_000, 300, 60_000])),
+        [0, 1, 2, 3]
+    );
+    assert_eq!(shown_decisions(&past(&[60_000, 100, 50_000])), [1, 2]);
     // Of equal ones the older go.
-    assert_eq!(told(&past(&[30_000, 30_000, 30_000])), [1, 2]);
-    assert_eq!(told(&past(&[65_536, 0])), [0, 1]);
+    assert_eq!(shown_decisions(&past(&[30_000, 30_000, 30_000])), [1, 2]);
+    assert_eq!(shown_decisions(&past(&[65_536, 0])), [0, 1]);
     assert_eq!(Shown::of(&past(&[10, 20])).omitted, Omitted::default());
 }
 
@@ -88,14 +91,14 @@ fn an_instance_takes_so_many_decisions() {
 #[test]
 fn what_all_decisions_say_has_an_end_too() {
     let mut instance = past(&[80_000; 50]);
-    let said = |instance: &Instance, bytes: usize| {
+    let checked = |instance: &Instance, bytes: usize| {
         check_decision(instance, None, input_of(bytes).as_str())
     };
-    assert!(said(&instance, 12_000).is_ok());
-    assert!(said(&instance, 30_000).is_err());
+    assert!(checked(&instance, 12_000).is_ok());
+    assert!(checked(&instance, 30_000).is_err());
     instance.past.extend(past(&[80_000; 4]).past);
-    assert_eq!(said(&instance, 0), Ok(()));
-    assert!(said(&instance, 1_000).is_err());
+    assert_eq!(checked(&instance, 0), Ok(()));
+    assert!(checked(&instance, 1_000).is_err());
 }
 
 /// A blind state of which this task and the next were decided with so many bytes each, and two are open.
@@ -153,8 +156,8 @@ fn the_texts_of_a_blind_state_that_grows_fit() {
         let task = vote.active[0].tasks.last_mut().expect("it was added");
         complete(task, decision);
     }
-    let said = text_bytes(vote.active.iter());
-    assert!(said <= TEXTS_BYTES_MAX, "{said}");
+    let length = text_bytes(vote.active.iter());
+    assert!(length <= TEXTS_BYTES_MAX, "{length}");
 }
 
 #[test]

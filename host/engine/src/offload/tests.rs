@@ -69,7 +69,7 @@ async fn the_thread_goes_on_with_others_while_work_borrows() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_line_has_an_end_and_a_panic_gives_its_place_back() {
+async fn a_queue_has_an_end_and_a_panic_gives_its_place_back() {
     let offload = Offload::new(1);
     let (go, going) = mpsc::channel::<()>();
     let mut held = JoinSet::new();
@@ -84,8 +84,8 @@ async fn a_line_has_an_end_and_a_panic_gives_its_place_back() {
         let offload = offload.clone();
         waiting.spawn(async move { offload.run(tenant(1), || panic!("as it happens")).await });
     }
-    let line = offload.line(tenant(1));
-    until(|| line.waiting.available_permits() == 0).await;
+    let queue = offload.queue(tenant(1));
+    until(|| queue.waiting.available_permits() == 0).await;
     let more = offload.run(tenant(1), || ()).await;
     assert!(matches!(more, Err(Error::Busy)), "{more:?}");
     go.send(()).expect("it waits");

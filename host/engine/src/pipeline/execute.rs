@@ -152,7 +152,7 @@ fn entries(
         embedded_by: request.who.embedded_by.as_deref(),
         evaluations: &executed.evaluations,
         lookups: &executed.lookups,
-        made: &executed.made,
+        made: &executed.made_ids,
     };
     let mut evidence = Some(circumstances.evidence());
     let draft = |event: &Event, evidence| Draft {

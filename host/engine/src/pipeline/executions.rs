@@ -38,7 +38,7 @@ pub(crate) struct ExecutionResult {
     pub(crate) evaluations: Vec<Evaluation>,
     pub(crate) lookups: Vec<(Lookup, Arc<Findings>)>,
     /// The ids that the execution made, in order.
-    pub(crate) made: Vec<Uuid>,
+    pub(crate) made_ids: Vec<Uuid>,
     pub(crate) guest_time: Duration,
     pub(crate) fuel: u64,
 }
@@ -86,12 +86,12 @@ pub(crate) async fn execute_new(
     command: &Command,
 ) -> Result<ExecutionResult, Error> {
     let version = context.version;
-    let mut made = Vec::new();
+    let mut made_ids = Vec::new();
     // A start without an id takes the first id for its instance.
     let mut first = begins(command).then_some(instance.0);
     let mut ids = || {
         let id = first.take().unwrap_or_else(clock::new_id);
-        made.push(id);
+        made_ids.push(id);
         id
     };
     let mut evaluations: Vec<Evaluation> = Vec::new();
@@ -113,8 +113,8 @@ pub(crate) async fn execute_new(
         .map_err(refused)?;
     loop {
         let effort = execution.asking();
-        let ask = || next_question(&mut execution);
-        let next = offload.in_place(tenant, effort, ask);
+        let find_next = || next_question(&mut execution);
+        let next = offload.in_place(tenant, effort, find_next);
         let (question, asking) = match next.await?.map_err(refused)? {
             NextQuestion::Nothing => break,
             NextQuestion::Logic(question, asking) => (question, asking),
@@ -149,7 +149,7 @@ pub(crate) async fn execute_new(
         outcome,
         evaluations,
         lookups,
-        made,
+        made_ids,
         guest_time,
         fuel,
     })
@@ -198,15 +198,15 @@ async fn look_up(
     lookup: &Lookup,
 ) -> Result<Arc<Findings>, Error> {
     let store = &engine.0.store;
-    let ask = async || lookups::look_up(store, directory.tenant, lookup, directory.now).await;
+    let fetch = async || lookups::look_up(store, directory.tenant, lookup, directory.now).await;
     if !lookup.is_lasting() {
-        return Ok(Arc::new(ask().await?));
+        return Ok(Arc::new(fetch().await?));
     }
     let key = (directory.tenant, directory.mark, lookup.clone());
     if let Some(known) = engine.0.lookups.get(&key) {
         return Ok(known);
     }
-    let found = Arc::new(ask().await?);
+    let found = Arc::new(fetch().await?);
     engine.0.lookups.insert(key, found.clone());
     Ok(found)
 }

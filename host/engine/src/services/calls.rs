@@ -120,7 +120,7 @@ pub(super) async fn run_call(
     progress.traceparent = None;
     let mut step = match progress.report.take() {
         Some(report) => CallStep::Report(report),
-        None => ask(engine, job, &call, &mut progress, (cancel, &trace)).await?,
+        None => call_service(engine, job, &call, &mut progress, (cancel, &trace)).await?,
     };
     // A reply that does not fit is a failed attempt. If that was the last one, the failure is reported.
     while let CallStep::Report(report) = step {
@@ -154,7 +154,7 @@ async fn open_call(engine: &Engine, job: &Job) -> Result<CurrentCall, Error> {
 }
 
 /// Asks the service.
-async fn ask(
+async fn call_service(
     engine: &Engine,
     job: &Job,
     call: &OpenCall,

@@ -127,7 +127,10 @@ impl FanOut {
             .into_iter()
             .map(|unsent| (notifications_of(&unsent), unsent))
             .collect();
-        let people = all.iter().flat_map(|(made, _)| made).filter_map(person);
+        let people = all
+            .iter()
+            .flat_map(|(notices, _)| notices)
+            .filter_map(person);
         let people: BTreeSet<_> = people.map(str::to_owned).collect();
         let muted = reading.muted(&Vec::from_iter(people)).await?;
         let is_wanted = |one: &Notification| {
@@ -135,12 +138,12 @@ impl FanOut {
             by.is_none_or(|by| !muted.contains(&by))
         };
         let subscribers = &reading.subscribers;
-        for (mut made, unsent) in all {
-            made.retain(is_wanted);
+        for (mut notices, unsent) in all {
+            notices.retain(is_wanted);
             let unsent = &unsent;
-            let messages = iter::once(None).chain(made.iter().map(Some));
+            let messages = iter::once(None).chain(notices.iter().map(Some));
             deliveries.extend(messages.flat_map(|one| deliveries_of(unsent, one, subscribers)));
-            notifications.extend(made);
+            notifications.extend(notices);
         }
         wrkflw_fault::point("notifier.read");
         let (count, waits) = (notifications.len(), !deliveries.is_empty());

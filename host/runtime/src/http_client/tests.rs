@@ -12,15 +12,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 async fn server(answer: String) -> (u16, JoinSet<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let mut asked = JoinSet::new();
-    asked.spawn(async move {
+    let mut requests = JoinSet::new();
+    requests.spawn(async move {
         let (mut stream, _) = listener.accept().await.expect("a connection");
         let read = head(&mut stream).await;
         stream.write_all(answer.as_bytes()).await.expect("sent");
         stream.shutdown().await.expect("an end");
         read
     });
-    (port, asked)
+    (port, requests)
 }
 
 async fn head(stream: &mut TcpStream) -> String {
@@ -82,7 +82,7 @@ async fn the_body_counts_within_the_timeout() {
 
 #[tokio::test]
 async fn a_proxy_is_used_only_where_the_route_says_so() {
-    let (port, mut asked) = server("HTTP/1.1 403 Forbidden\r\n\r\n".to_owned()).await;
+    let (port, mut requests) = server("HTTP/1.1 403 Forbidden\r\n\r\n".to_owned()).await;
     let proxies = Matcher::builder()
         .all(format!("http://127.0.0.1:{port}"))
         .build();
@@ -98,10 +98,10 @@ async fn a_proxy_is_used_only_where_the_route_says_so() {
         matches!(through, Err(ClientError::Connect(_))),
         "{through:?}"
     );
-    let asked = asked.join_next().await.expect("one").expect("a request");
+    let request = requests.join_next().await.expect("one").expect("a request");
     assert!(
-        asked.starts_with("CONNECT nowhere.invalid:443 HTTP/1.1\r\n"),
-        "{asked}"
+        request.starts_with("CONNECT nowhere.invalid:443 HTTP/1.1\r\n"),
+        "{request}"
     );
 }
 

@@ -33,23 +33,23 @@ impl Library {
         E: std::fmt::Display,
     {
         // Another task may have made the component since the caller looked.
-        let made = match self.cache.get(&digest).await {
+        let known = match self.cache.get(&digest).await {
             None => self.stored(digest).await?,
             found => found,
         };
-        if let Some(ready) = made {
+        if let Some(ready) = known {
             self.cache.insert(digest, Arc::clone(&ready)).await;
             return Ok(watch::channel(Some(Ok(ready))).1);
         }
         let bytes = fetch().await.map_err(|error| Cause::Unavailable {
             detail: format!("its bytes cannot be read: {error}"),
         })?;
-        let (tell, outcome) = watch::channel(None);
+        let (sender, outcome) = watch::channel(None);
         let (library, making) = (Arc::clone(self), Arc::clone(making));
         let maker = self.maker.as_ref().expect("taken on drop alone");
         maker.spawn(async move {
-            let made = library.compiled(digest, Origin::Published, bytes).await;
-            match &made {
+            let result = library.compiled(digest, Origin::Published, bytes).await;
+            match &result {
                 Ok(ready) => library.cache.insert(digest, Arc::clone(ready)).await,
                 Err(cause @ Cause::Incompatible(_)) => {
                     library.failures.insert(digest, cause.clone()).await;
@@ -59,7 +59,7 @@ impl Library {
             }
             // Before the result is sent: a caller that gets a failure and retries then starts a new attempt.
             drop(making);
-            tell.send_replace(Some(made));
+            sender.send_replace(Some(result));
         });
         Ok(outcome)
     }

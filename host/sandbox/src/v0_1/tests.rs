@@ -81,7 +81,7 @@ fn what_is_left_out_says_so() {
         Timestamp::UNIX_EPOCH,
         Json::parse(r#"{"a":1}"#).expect("JSON"),
     );
-    let made = Decision {
+    let kept = Decision {
         outcome: "GO".into(),
         actor: "ann".into(),
         on_behalf_of: None,
@@ -89,9 +89,9 @@ fn what_is_left_out_says_so() {
         input,
         decided_at: at,
     };
-    let told = decision(&made, true, &Read::ALL);
-    assert_eq!((told.omitted, &*told.input), (false, r#"{"a":1}"#));
-    let unsent = decision(&made, false, &Read::ALL);
+    let sent = decision(&kept, true, &Read::ALL);
+    assert_eq!((sent.omitted, &*sent.input), (false, r#"{"a":1}"#));
+    let unsent = decision(&kept, false, &Read::ALL);
     assert_eq!(
         (unsent.omitted, &*unsent.input, unsent.comment),
         (true, "{}", None)
@@ -108,7 +108,7 @@ fn logic_is_told_what_it_reads() {
         actor.permissions = vec!["fin:approve".into()];
         *comment = Some("as agreed".into());
     }
-    let told = |reads: &[Read]| {
+    let shown = |reads: &[Read]| {
         let facts = Facts {
             now: at(61),
             tenant: "default",
@@ -131,12 +131,12 @@ fn logic_is_told_what_it_reads() {
             past.input != "{}",
         ]
     };
-    assert_eq!(told(&[]), [false; 4]);
-    assert_eq!(told(&Read::ALL), [true; 4]);
+    assert_eq!(shown(&[]), [false; 4]);
+    assert_eq!(shown(&Read::ALL), [true; 4]);
     for (place, read) in Read::ALL.into_iter().enumerate() {
         let mut only = [false; 4];
         only[place] = true;
-        assert_eq!(told(&[read]), only, "{read:?}");
+        assert_eq!(shown(&[read]), only, "{read:?}");
     }
 }
 
@@ -250,10 +250,10 @@ fn recorded() -> Instance {
     }
 }
 
-fn with_facts<T>(ask: impl FnOnce(&Facts<'_>) -> T) -> T {
+fn with_facts<T>(work: impl FnOnce(&Facts<'_>) -> T) -> T {
     let instance = recorded();
     let config = json(r#"{"limit":10}"#);
-    ask(&Facts {
+    work(&Facts {
         now: at(61),
         tenant: "default",
         config: &config,

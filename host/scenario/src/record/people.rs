@@ -67,7 +67,7 @@ impl Timeline {
         for issued in commands {
             let mut changes = Vec::new();
             for pair in &known {
-                let Some(is_in) = told(issued, pair) else {
+                let Some(is_in) = membership(issued, pair) else {
                     continue;
                 };
                 timeline.members.entry(pair.clone()).or_insert(is_in);
@@ -130,8 +130,8 @@ impl Timeline {
     fn take_returns(&mut self, issued: &Issued) {
         for looked in &issued.evidence.lookups {
             for ((substitute, person, only), periods) in &mut self.absences {
-                let mut told = looked.found.stand_ins.get(substitute).into_iter().flatten();
-                let is_away = told.any(|one| one.person == *person && one.definition == *only);
+                let mut absences = looked.found.stand_ins.get(substitute).into_iter().flatten();
+                let is_away = absences.any(|one| one.person == *person && one.definition == *only);
                 let is_over = looked.asked.stand_ins_of.contains(substitute) && !is_away;
                 let last = periods.last_mut().filter(|last| last.until.is_none());
                 if let Some(last) = last.filter(|_| is_over) {
@@ -242,7 +242,7 @@ fn memberships(commands: &[Issued]) -> BTreeSet<(String, String)> {
 }
 
 /// Whether the person was in the group, if the command was told.
-fn told(issued: &Issued, (group, person): &(String, String)) -> Option<bool> {
+fn membership(issued: &Issued, (group, person): &(String, String)) -> Option<bool> {
     let evidence = &issued.evidence;
     let actor = &evidence.actor;
     if actor.id == *person {
@@ -253,16 +253,16 @@ fn told(issued: &Issued, (group, person): &(String, String)) -> Option<bool> {
         return Some(absent.groups.contains(group));
     }
     evidence.lookups.iter().find_map(|looked| {
-        let (asked, found) = (&looked.asked, &looked.found);
-        if asked.memberships_of.contains(person) {
+        let (lookup, found) = (&looked.asked, &looked.found);
+        if lookup.memberships_of.contains(person) {
             let groups = found.groups.get(person);
             return Some(groups.is_some_and(|groups| groups.contains(group)));
         }
-        if !asked.groups.contains(group) {
+        if !lookup.groups.contains(group) {
             return None;
         }
         let members = found.members.get(group).map_or(&[] as &[String], |all| all);
-        let is_whole = members.len() < asked.members_max as usize;
+        let is_whole = members.len() < lookup.members_max as usize;
         let is_in = members.contains(person);
         (is_in || is_whole).then_some(is_in)
     })

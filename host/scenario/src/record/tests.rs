@@ -72,7 +72,7 @@ fn an_absence_ends_when_the_host_was_told_so() {
     };
     let mut world = World::new("tests", NOW);
     let mut entries = Vec::new();
-    for (hours, acts, told) in [(0, true, true), (1, false, false), (2, true, true)] {
+    for (hours, acts, is_known) in [(0, true, true), (1, false, false), (2, true, true)] {
         let (_, mut entry) = asking(|_| asks.clone());
         entry.command_id = CommandId(world.next_id());
         let evidence = entry.evidence.as_mut().expect("the first of its command");
@@ -81,7 +81,7 @@ fn an_absence_ends_when_the_host_was_told_so() {
             evidence.actor.id = "sue".to_owned();
             evidence.actor.stands_in_for = vec![rob.clone()];
         }
-        if told {
+        if is_known {
             let stand_ins = vec![rob.clone()];
             let found = &mut evidence.lookups[0].found;
             found.stand_ins.insert("sue".to_owned(), stand_ins);

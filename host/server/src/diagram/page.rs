@@ -58,7 +58,7 @@ impl Page {
     }
 
     /// A sentence instead of a diagram that is too large to read.
-    pub(super) fn told(words: &Words, figure: &Figure) -> String {
+    pub(super) fn sentence(words: &Words, figure: &Figure) -> String {
         let mut page = Page(String::new());
         page.open(words, 560.0, 80.0);
         page.add(format_args!(

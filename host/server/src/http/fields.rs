@@ -87,15 +87,15 @@ pub(super) async fn pick(
     if !query.contains(NAME) {
         return next.run(request).await;
     }
-    let (asked, others) = taken(query);
+    let (members, others) = taken(query);
     let path = request.extensions().get::<MatchedPath>();
     let known = path.and_then(|path| lists.get(path.as_str()));
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let (Some(known), false, true) = (known, asked.is_empty(), is_read) else {
+    let (Some(known), false, true) = (known, members.is_empty(), is_read) else {
         return next.run(request).await;
     };
     // Once it is known that the caller may read the list.
-    let refused = asked.iter().find(|name| !known.contains(*name));
+    let refused = members.iter().find(|name| !known.contains(*name));
     let refused = refused.map(|unknown| unknown_field(unknown, known));
     match other_query(request.uri(), &others) {
         Some(uri) => *request.uri_mut() = uri,
@@ -115,19 +115,19 @@ pub(super) async fn pick(
     }
     response.headers_mut().remove(header::CONTENT_LENGTH);
     if has_body {
-        cut(&app, response, asked).await
+        cut(&app, response, members).await
     } else {
         response
     }
 }
 
 /// The page with these members of its items.
-async fn cut(app: &App, page: Response, asked: BTreeSet<String>) -> Response {
+async fn cut(app: &App, page: Response, members: BTreeSet<String>) -> Response {
     let (parts, body) = page.into_parts();
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    let rewrite = move || rewritten(&bytes, &asked);
+    let rewrite = move || rewritten(&bytes, &members);
     let text = match parts.extensions.get() {
         Some(&Large(tenant)) => app.engine.offload().run(tenant, rewrite).await,
         None => Ok(rewrite()),
@@ -142,14 +142,14 @@ async fn cut(app: &App, page: Response, asked: BTreeSet<String>) -> Response {
 fn taken(query: &str) -> (BTreeSet<String>, String) {
     let is_taken = |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| name == NAME);
     let (taken, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(is_taken);
-    let mut asked = BTreeSet::new();
+    let mut members = BTreeSet::new();
     for (_, names) in taken
         .iter()
         .flat_map(|pair| form_urlencoded::parse(pair.as_bytes()))
     {
-        asked.extend(names.split(',').map(str::to_owned));
+        members.extend(names.split(',').map(str::to_owned));
     }
-    (asked, others.join("&"))
+    (members, others.join("&"))
 }
 
 /// The same address with another query.
@@ -161,12 +161,12 @@ fn other_query(uri: &Uri, query: &str) -> Option<Uri> {
 }
 
 /// The text of the page with these members of its items. The values are copied as they are encoded.
-pub(super) fn rewritten(page: &[u8], asked: &BTreeSet<String>) -> String {
+pub(super) fn rewritten(page: &[u8], members: &BTreeSet<String>) -> String {
     let mut page: BTreeMap<&str, &RawValue> = serde_json::from_slice(page).expect("a page");
     let items = page["data"].get();
     let mut items: Vec<BTreeMap<&str, &RawValue>> = serde_json::from_str(items).expect("its items");
     for item in &mut items {
-        item.retain(|name, _| asked.contains(*name));
+        item.retain(|name, _| members.contains(*name));
     }
     let items = serde_json::value::to_raw_value(&items).expect("items serialise");
     page.insert("data", &items);

@@ -129,9 +129,9 @@ pub(super) async fn history(
     let Moves { newest, omitted } = moves;
     let (mut comments, comments_omitted) = newest_comments(&app, &all, id).await?;
     comments.reverse();
-    let said = comments.iter().filter_map(|one| one.comment.as_ref());
+    let texts = comments.iter().filter_map(|one| one.comment.as_ref());
     let read = newest.iter().map(|one| one.payload.len()).sum::<usize>()
-        + said.map(String::len).sum::<usize>();
+        + texts.map(String::len).sum::<usize>();
     let (bytes, viewer) = (instance.weight() + read, who.subject.clone());
     let history = move || {
         let mut plans = noted(&newest);
@@ -171,8 +171,8 @@ async fn newest_comments(
     id: Uuid,
 ) -> Result<(Vec<Comment>, bool), Problem> {
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    let asked = comments::list(reader, viewer, instance, None, LIMIT_MAX + 1);
-    let mut comments = asked.await?;
+    let listing = comments::list(reader, viewer, instance, None, LIMIT_MAX + 1);
+    let mut comments = listing.await?;
     let are_more = comments.len() > LIMIT_MAX as usize;
     comments.truncate(LIMIT_MAX as usize);
     Ok((comments, are_more))

@@ -152,8 +152,8 @@ pub(super) struct TaskListOptions {
 }
 
 /// The members of tasks that a request names.
-pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
-    Fields::of(asked, &[TaskSummary::schema(), TaskRow::schema()])
+pub(super) fn fields(names: Vec<String>) -> Result<Fields, Problem> {
+    Fields::of(names, &[TaskSummary::schema(), TaskRow::schema()])
 }
 
 /// Answers with a page of tasks.

@@ -74,22 +74,22 @@ pub(super) struct Fields(Option<BTreeSet<String>>);
 
 impl Fields {
     /// Refuses names that no item has, by the schemas of the items.
-    pub(super) fn of(asked: Vec<String>, schemas: &[RefOr<Schema>]) -> Result<Fields, Problem> {
-        if asked.is_empty() {
+    pub(super) fn of(names: Vec<String>, schemas: &[RefOr<Schema>]) -> Result<Fields, Problem> {
+        if names.is_empty() {
             return Ok(Fields(None));
         }
         let known = members(schemas);
-        if let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) {
+        if let Some(unknown) = names.iter().find(|name| !known.contains(*name)) {
             return Err(unknown_field(unknown, &known));
         }
-        Ok(Fields(Some(asked.into_iter().collect())))
+        Ok(Fields(Some(names.into_iter().collect())))
     }
 
     /// The text of a page whose items have these members only.
     pub(super) fn text(&self, page: &impl Serialize) -> String {
         let text = serde_json::to_string(page).expect("views serialise");
         match &self.0 {
-            Some(asked) => rewritten(text.as_bytes(), asked),
+            Some(names) => rewritten(text.as_bytes(), names),
             None => text,
         }
     }

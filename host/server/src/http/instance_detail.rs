@@ -234,8 +234,8 @@ pub(super) struct InstanceListOptions {
 }
 
 /// The members of instances that a request names.
-pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
-    Fields::of(asked, &[InstanceLine::schema(), InstanceSummary::schema()])
+pub(super) fn fields(names: Vec<String>) -> Result<Fields, Problem> {
+    Fields::of(names, &[InstanceLine::schema(), InstanceSummary::schema()])
 }
 
 /// Answers with a page of instances.

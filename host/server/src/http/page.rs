@@ -97,8 +97,8 @@ impl Count {
 }
 
 /// Checks the size of a page. Callers read one item more, which shows whether there is a next page.
-pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
-    match asked.unwrap_or(LIMIT_DEFAULT) {
+pub fn limit(requested: Option<u32>) -> Result<u32, Problem> {
+    match requested.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
         _ => Err(of_parameter("limit", format!("limit is 1 to {LIMIT_MAX}"))),
     }

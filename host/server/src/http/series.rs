@@ -254,7 +254,7 @@ pub(super) async fn show(
 mod tests {
     use super::*;
 
-    fn asked(from: Option<&str>, until: &str, step_seconds: Option<u32>) -> SeriesQuery {
+    fn query(from: Option<&str>, until: &str, step_seconds: Option<u32>) -> SeriesQuery {
         let moment = |text: &str| text.parse().expect("a moment");
         SeriesQuery {
             name: None,
@@ -267,7 +267,7 @@ mod tests {
     fn spanned(query: &SeriesQuery) -> Result<(String, String, i64, usize), String> {
         let now = "2030-01-31T12:00:30Z".parse().expect("a moment");
         let found = span(query, now);
-        let told = |(span, steps): (Span, usize)| {
+        let listed = |(span, steps): (Span, usize)| {
             (
                 span.from.to_string(),
                 span.until.to_string(),
@@ -275,21 +275,21 @@ mod tests {
                 steps,
             )
         };
-        found.map(told).map_err(|problem| problem.detail)
+        found.map(listed).map_err(|problem| problem.detail)
     }
 
     #[test]
     fn a_span_has_whole_steps_and_a_bounded_number_of_them() {
-        let hour = spanned(&asked(None, "2030-01-31T12:00:30Z", None));
+        let hour = spanned(&query(None, "2030-01-31T12:00:30Z", None));
         let (from, until) = ("2030-01-31T11:00:00Z", "2030-01-31T12:01:00Z");
         assert_eq!(hour, Ok((from.to_owned(), until.to_owned(), 60, 61)));
-        let of = |from, step| spanned(&asked(Some(from), "2030-01-31T12:00:00Z", step));
+        let of = |from, step| spanned(&query(Some(from), "2030-01-31T12:00:00Z", step));
         let steps = |from, step| of(from, step).map(|(.., step, steps)| (step, steps));
         assert_eq!(steps("2030-01-30T12:00:00Z", None), Ok((900, 96)));
         assert_eq!(steps("2030-01-30T12:00:00Z", Some(60)), Ok((60, 1_440)));
         assert_eq!(steps("2030-01-24T12:00:00Z", None), Ok((7_200, 84)));
         // Older than a day there are hours only.
-        let old = asked(Some("2030-01-29T12:00:00Z"), "2030-01-29T13:00:00Z", None);
+        let old = query(Some("2030-01-29T12:00:00Z"), "2030-01-29T13:00:00Z", None);
         assert_eq!(spanned(&old).map(|(.., step, _)| step), Ok(3_600));
         for (from, step, part) in [
             (
@@ -323,15 +323,15 @@ mod tests {
             value(Series::Refusals, "b", 1, 2),
             value(Series::Refusals, "b", 2, 3),
         ];
-        let made = lines(Series::Refusals, &found, 3);
-        let told: Vec<_> = made
+        let shown = lines(Series::Refusals, &found, 3);
+        let listed: Vec<_> = shown
             .iter()
             .map(|line| (line.label.as_deref(), line.total, line.values.clone()))
             .collect();
         let (most, least) = ((Some("b"), 5, vec![0, 2, 3]), (Some("a"), 1, vec![1, 0, 0]));
-        assert_eq!(told, [most, least]);
-        let made = lines(Series::EventsWaiting, &found, 2);
-        assert_eq!((made[0].total, made[0].label.as_deref()), (4, None));
+        assert_eq!(listed, [most, least]);
+        let shown = lines(Series::EventsWaiting, &found, 2);
+        assert_eq!((shown[0].total, shown[0].label.as_deref()), (4, None));
         assert_eq!(lines(Series::Starts, &found, 2)[0].values, [0, 0]);
         assert!(lines(Series::Refusals, &[], 2).is_empty());
     }

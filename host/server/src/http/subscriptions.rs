@@ -147,19 +147,19 @@ pub(super) async fn create(
     Caller(who): Caller,
     Body { value, .. }: Body<SubscriptionBody>,
 ) -> Result<(StatusCode, axum::Json<Subscribed>), Problem> {
-    let asked = Subscribing {
+    let request = Subscribing {
         url: value.url,
         types: value.types,
         definition: value.definition,
     };
-    let made = app
+    let created = app
         .engine
         .subscriptions()
-        .subscribe(&who, asked, app.reach)
+        .subscribe(&who, request, app.reach)
         .await?;
     let subscribed = Subscribed {
-        subscription: made.subscription.into(),
-        secret: format!("{SECRET_PREFIX}{}", STANDARD.encode(made.secret)),
+        subscription: created.subscription.into(),
+        secret: format!("{SECRET_PREFIX}{}", STANDARD.encode(created.secret)),
     };
     Ok((StatusCode::CREATED, axum::Json(subscribed)))
 }

@@ -307,7 +307,7 @@ fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
         ("sort", sort == Some(TaskSort::Ended)),
     ];
     let by_open = [TaskSort::Created, TaskSort::Due].map(Some).contains(&sort);
-    let theirs = filter.view == View::All && filter.owner.is_some();
+    let is_of_owner = filter.view == View::All && filter.owner.is_some();
     let by_time = ended || filter.by_due;
     let (name, wrong) = match of_ended.iter().find(|(_, is_set)| *is_set) {
         Some((name @ "sort", _)) if !ended => (
@@ -322,7 +322,7 @@ fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
         _ if ended && filter.view == View::Mine && filter.owner.is_some() => {
             ("owner", "owner needs view=all".to_owned())
         }
-        _ if ended && filter.view != View::Mine && !theirs => (
+        _ if ended && filter.view != View::Mine && !is_of_owner => (
             "view",
             "tasks that ended are of one owner: view=mine, or view=all and owner".to_owned(),
         ),

@@ -68,7 +68,7 @@ pub async fn ensure_tenant(
                 .await?;
             }
             let kind = "TENANT_CREATED";
-            tell(&mut transaction, (TenantId(id), name), (kind, at), at).await?;
+            append_entry(&mut transaction, (TenantId(id), name), (kind, at), at).await?;
         }
         transaction.commit().await?;
         match created {
@@ -116,8 +116,8 @@ async fn record_tenant(store: &Store, tenant: TenantId, at: Timestamp) -> Result
         .fetch_optional(&mut *transaction)
         .await?;
         if let Some(row) = row {
-            let told = (tenant, row.name.as_str());
-            tell(&mut transaction, told, ("TENANT_RECORDED", at), row.created_at.0).await?;
+            let subject = (tenant, row.name.as_str());
+            append_entry(&mut transaction, subject, ("TENANT_RECORDED", at), row.created_at.0).await?;
             transaction.commit().await?;
         }
         Ok(())
@@ -156,7 +156,7 @@ pub async fn actor(store: &Store, who: &Caller) -> Result<(Actor, bool), StoreEr
 }
 
 /// Appends an entry about the tenant and the permissions of its roles.
-async fn tell(
+async fn append_entry(
     connection: &mut PgConnection,
     (tenant, name): (TenantId, &str),
     (kind, at): (&str, Timestamp),
@@ -172,17 +172,17 @@ async fn tell(
     for row in permissions {
         roles.entry(row.role).or_default().push(row.permission);
     }
-    let told = TenantPayload {
+    let content = TenantPayload {
         tenant: name,
         created_at,
         roles,
     };
-    let payload = Json::of(&told);
+    let payload = Json::of(&content);
     // The payload has no secret, so the ids and the salt may be derived from it.
-    let made = sha256(format!("{kind} {tenant} {at} {}", payload.as_str()).as_bytes());
+    let digest = sha256(format!("{kind} {tenant} {at} {}", payload.as_str()).as_bytes());
     let half = |from: usize| {
         let mut bytes = [0; 16];
-        bytes.copy_from_slice(&made[from..from + 16]);
+        bytes.copy_from_slice(&digest[from..from + 16]);
         bytes
     };
     let note = Note {

@@ -32,14 +32,14 @@ impl Limited {
     /// Runs several statements within the time limit of one.
     pub(crate) async fn within<'c, T, E, F>(
         &'c mut self,
-        asked: impl FnOnce(&'c mut PgConnection) -> F,
+        statements: impl FnOnce(&'c mut PgConnection) -> F,
     ) -> Result<T, E>
     where
         E: From<sqlx::Error>,
         F: Future<Output = Result<T, E>>,
     {
-        let asked = asked(self.lease.connection());
-        self.last_timeout.within(STATEMENT_MAX, asked).await
+        let work = statements(self.lease.connection());
+        self.last_timeout.within(STATEMENT_MAX, work).await
     }
 }
 

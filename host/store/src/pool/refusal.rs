@@ -75,12 +75,14 @@ impl Refusal {
             return error;
         }
         let mut last = self.0.last.lock().await;
-        let known = last.take().filter(|said| said.at.elapsed() < ANSWER_KEPT);
-        let said = match known {
+        let known = last
+            .take()
+            .filter(|attempt| attempt.at.elapsed() < ANSWER_KEPT);
+        let attempt = match known {
             Some(known) => last.insert(known),
-            None => last.insert(self.0.ask().await),
+            None => last.insert(self.0.probe().await),
         };
-        match &said.cause {
+        match &attempt.cause {
             Some(cause) => io::Error::new(io::ErrorKind::ConnectionRefused, cause.clone()).into(),
             None => error,
         }
@@ -88,7 +90,7 @@ impl Refusal {
 }
 
 impl Server {
-    async fn ask(&self) -> Said {
+    async fn probe(&self) -> Said {
         let cause = match timeout(ANSWER_MAX, self.tried()).await {
             Ok(tried) => tried.err(),
             Err(_) => Some(because(format!("no answer within {ANSWER_MAX:?}"))),

@@ -455,9 +455,9 @@ mod tests {
                 LISTS.iter().any(|(known, _)| *known == what),
                 "{what} has no list"
             );
-            let told = listing(&format!("there is no {what} 7"), "");
+            let suggested = listing(&format!("there is no {what} 7"), "");
             let (_, next) = LISTS.iter().find(|(known, _)| *known == what).expect("it");
-            assert_eq!(told.as_deref(), Some(*next), "{what}");
+            assert_eq!(suggested.as_deref(), Some(*next), "{what}");
         }
     }
 

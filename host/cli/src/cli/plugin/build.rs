@@ -137,13 +137,13 @@ fn of_crate(
         command.arg("--quiet");
     }
     command.args(["--", &format!("-Clink-arg={STACK}")]);
-    let (succeeded, said) = progress(&mut command, output).map_err(|_| no_cargo())?;
+    let (succeeded, lines) = progress(&mut command, output).map_err(|_| no_cargo())?;
     if !succeeded {
         let failure = Failure::new(
             Exit::Failed,
             format!("{} does not compile for {TARGET}", project.name),
         );
-        let failure = failure.details(said);
+        let failure = failure.details(lines);
         return Err(failure
             .next("fix what cargo reports above; `wrkflw plugin test` finds most of it faster")
             .into());

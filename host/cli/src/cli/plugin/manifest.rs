@@ -102,14 +102,14 @@ mod tests {
              wrkflw-core = { path = \"../host/core\", optional = true }\n\
              [dev-dependencies]\nproptest.workspace = true\ntrybuild = \"1\"\n[lints]\nworkspace = true\n",
         );
-        let made: Table = toml::from_str(&text).expect("TOML");
+        let manifest: Table = toml::from_str(&text).expect("TOML");
         let workspace: Table = toml::from_str(WORKSPACE).expect("TOML");
         let of_workspace = &workspace[INHERITED];
         assert_eq!(
-            made["package"]["edition"],
+            manifest["package"]["edition"],
             of_workspace["package"]["edition"]
         );
-        let dependencies = made["dependencies"].as_table().expect("a table");
+        let dependencies = manifest["dependencies"].as_table().expect("a table");
         let names: Vec<_> = dependencies.keys().map(String::as_str).collect();
         assert_eq!(names, ["jiff", "serde", "uuid", "wrkflw-core"]);
         // The features of the workspace are also features of the crate, each once.
@@ -130,10 +130,13 @@ mod tests {
         assert_eq!(dependencies["jiff"]["optional"].as_bool(), Some(true));
         assert_eq!(dependencies["wrkflw-core"]["path"].as_str(), Some("core"));
         assert_eq!(
-            made["features"]["testing"].as_array().map(Vec::len),
+            manifest["features"]["testing"].as_array().map(Vec::len),
             Some(0)
         );
-        assert_eq!(made["features"]["long"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            manifest["features"]["long"].as_array().map(Vec::len),
+            Some(1)
+        );
         assert!(
             !text.contains("workspace = true") && !text.contains("trybuild"),
             "{text}"

@@ -69,10 +69,10 @@ impl Project {
             .output()
             .map_err(|_| no_cargo())?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let printed = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Failure::new(
                 Exit::Failed,
-                format!("cargo does not understand this folder: {said}"),
+                format!("cargo does not understand this folder: {printed}"),
             )
             .into());
         }

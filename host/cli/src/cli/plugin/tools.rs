@@ -40,10 +40,10 @@ impl Tools<'_> {
             npm.args(["install", "--prefer-offline", "--no-audit", "--no-fund"]);
             self.run(npm, NODE, "npm cannot install what package.json names")?;
         }
-        let (made, mut node) = (self.project.component(), self.command("node"));
-        node.arg("sdk/build.mjs").arg(&made);
+        let (component, mut node) = (self.project.component(), self.command("node"));
+        node.arg("sdk/build.mjs").arg(&component);
         self.run(node, NODE, "the flow cannot be built")?;
-        read(&made)
+        read(&component)
     }
 
     /// The component of a flow in Python.
@@ -68,7 +68,7 @@ impl Tools<'_> {
             // Written last, so that only a complete installation counts.
             fs::write(folder.join(installed), wanted).context("cannot write into .venv")?;
         }
-        let (made, mut tool) = (
+        let (component, mut tool) = (
             self.project.component(),
             self.command(".venv/bin/componentize-py"),
         );
@@ -85,9 +85,9 @@ impl Tools<'_> {
             tool.arg("--python-path").arg(path);
         }
         tool.args(["flow", "--output"]);
-        tool.arg(&made);
+        tool.arg(&component);
         self.run(tool, PYTHON, "the flow cannot be built")?;
-        read(&made)
+        read(&component)
     }
 
     /// A program in the folder of the flow. A relative name is one of a program in that folder.
@@ -108,11 +108,11 @@ impl Tools<'_> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null());
         let cannot = |_| Failure::new(Exit::Failed, format!("{name} cannot be run")).next(missing);
-        let (succeeded, said) = progress(&mut command, self.output).map_err(cannot)?;
+        let (succeeded, lines) = progress(&mut command, self.output).map_err(cannot)?;
         if succeeded {
             return Ok(());
         }
-        let failure = Failure::new(Exit::Failed, failed).details(said);
+        let failure = Failure::new(Exit::Failed, failed).details(lines);
         Err(failure.next("fix the problems reported above").into())
     }
 }
@@ -125,11 +125,11 @@ pub(super) fn progress(command: &mut Command, output: Output) -> io::Result<(boo
         return Ok((status.success(), Vec::new()));
     }
     let output = command.output()?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
     Ok((
         output.status.success(),
-        said.lines().map(str::to_owned).collect(),
+        printed.lines().map(str::to_owned).collect(),
     ))
 }
 
@@ -144,11 +144,11 @@ fn site_packages(lib: &Path) -> Option<PathBuf> {
     packages.find(|path| path.is_dir())
 }
 
-/// Whether `made` exists and is not older than its sources.
-fn is_newer(made: &Path, of: &Path) -> bool {
+/// Whether `built` exists and is not older than its sources.
+fn is_newer(built: &Path, of: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
-    match (changed(made), changed(of)) {
-        (Ok(made), Ok(of)) => made >= of,
+    match (changed(built), changed(of)) {
+        (Ok(built), Ok(of)) => built >= of,
         _ => false,
     }
 }

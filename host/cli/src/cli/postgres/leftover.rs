@@ -79,8 +79,8 @@ pub(super) async fn process(pid: &str) -> Option<String> {
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
         format!("{state} {command}")
     } else {
-        let asked = ["-ww", "-o", "stat=", "-o", "args=", "-p", pid];
-        let output = Command::new("ps").args(asked).output().await.ok()?;
+        let options = ["-ww", "-o", "stat=", "-o", "args=", "-p", pid];
+        let output = Command::new("ps").args(options).output().await.ok()?;
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     Some(process).filter(|process| !process.is_empty())

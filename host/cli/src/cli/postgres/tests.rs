@@ -215,13 +215,13 @@ async fn a_process_is_told_by_its_state_and_its_words() {
         .unwrap();
     let pid = child.id().to_string();
     // The system may not have its words yet.
-    let mut told = String::new();
+    let mut line = String::new();
     until("the words of the process are known", async || {
-        told = process(&pid).await.expect("a process");
-        told.trim_end().ends_with("cat -")
+        line = process(&pid).await.expect("a process");
+        line.trim_end().ends_with("cat -")
     })
     .await;
-    assert!(!told.starts_with('Z'), "{told}");
+    assert!(!line.starts_with('Z'), "{line}");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(process(&pid).await, None);

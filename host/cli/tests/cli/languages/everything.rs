@@ -27,25 +27,25 @@ const CALENDAR: &str =
     reason = "a developer asks for the file by the environment"
 )]
 pub(super) fn tells_what_rust_tells(place: &TestFolder, key: &str) {
-    let told = told(place, key);
+    let found = recorded(place, key);
     let updates = std::env::var("UPDATE").is_ok_and(|update| update == "1");
     if updates && key == FOLDER_IN_RUST {
-        let text = serde_json::to_string_pretty(&told).expect("JSON");
+        let text = serde_json::to_string_pretty(&found).expect("JSON");
         fs::write(TOLD, text + "\n").expect("our own file");
     }
     let expected = fs::read_to_string(TOLD).expect("our own file");
     let expected: Value = serde_json::from_str(&expected).expect("JSON");
     for part in ["refusals", "answers"] {
         let list = |all: &Value| all[part].as_array().cloned().unwrap_or_default();
-        for (at, (told, expected)) in list(&told).iter().zip(&list(&expected)).enumerate() {
+        for (at, (found, expected)) in list(&found).iter().zip(&list(&expected)).enumerate() {
             assert_eq!(
-                told.to_string(),
+                found.to_string(),
                 expected.to_string(),
                 "{key}: {part}, {at}"
             );
         }
     }
-    assert_eq!(told, expected, "{key}");
+    assert_eq!(found, expected, "{key}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_panic_names_its_function(place: &TestFolder, source: &Path) {
     assert!(failed.stderr.contains(&named), "{}", failed.stderr);
 }
 
-fn told(place: &TestFolder, key: &str) -> Value {
+fn recorded(place: &TestFolder, key: &str) -> Value {
     place.data(&format!("calendar set office {CALENDAR}"));
     // By force, because the host has no service `shop`.
     let published = place.data_in(key, "definition publish --activate --force");
@@ -160,15 +160,15 @@ pub(super) fn asks_with_all_digits(place: &TestFolder, key: &str) {
     place.data(&format!(
         r#"instance start {key} --entity {about} --data {{{AMOUNT},"name":"x"}} --as author"#
     ));
-    let asked = json!({ "service": "Order", "onReply": "ANSWERED", "onFailure": "UNANSWERED" });
-    let asked = asked.as_object().expect("an object");
+    let options = json!({ "service": "Order", "onReply": "ANSWERED", "onFailure": "UNANSWERED" });
+    let options = options.as_object().expect("an object");
     let is_asked = |answer: &Value| {
         let works = answer["answer"]["Ok"].as_array().into_iter().flatten();
         let mut calls = works.map(|work| &work["is"]);
         calls.any(|call| {
             let request = call["request"].as_str();
             request.is_some_and(|text| text.contains(AMOUNT))
-                && asked.iter().all(|(name, value)| call[name] == *value)
+                && options.iter().all(|(name, value)| call[name] == *value)
         })
     };
     let answers = answers(place, &about);

@@ -47,15 +47,15 @@ pub(super) struct Mark {
 impl Month {
     /// The requested month, from the present one on, else the present one. Past absences are not known here.
     pub(super) fn of(
-        (asked, chosen): (&str, Option<Days>),
+        (requested, chosen): (&str, Option<Days>),
         me: &Me,
         now: Timestamp,
         w: Words,
     ) -> Month {
         let today = now.to_zoned(zone::of(w.zone())).date();
         let present = today.first_of_month();
-        let asked = format!("{asked}-01").parse::<Date>().ok();
-        let first = asked.filter(|first| (0..=MONTHS_MAX).contains(&months(present, *first)));
+        let requested = format!("{requested}-01").parse::<Date>().ok();
+        let first = requested.filter(|first| (0..=MONTHS_MAX).contains(&months(present, *first)));
         let first = first.unwrap_or(present);
         let blank = usize::try_from(first.weekday().to_monday_zero_offset()).unwrap_or_default();
         let days = (1..=first.days_in_month())
@@ -194,14 +194,14 @@ mod tests {
         }
     }
 
-    fn month(asked: &str, zone: &str) -> Month {
+    fn month(requested: &str, zone: &str) -> Month {
         let w = Words::named("en")
             .expect("English")
             .preferring(&Preference {
                 time_zone: Some(zone.to_owned()),
                 ..Preference::default()
             });
-        Month::of((asked, None), &me(), at("2026-03-01T12:00:00Z"), w)
+        Month::of((requested, None), &me(), at("2026-03-01T12:00:00Z"), w)
     }
 
     #[test]

@@ -289,9 +289,10 @@ mod tests {
     #[test]
     fn a_duration_is_told_in_a_unit_that_fits() {
         let w = Words::named("en").expect("English");
-        let told = [0, 59, 60, 90, 300, 3_600, 5_400, 90_000].map(|seconds| duration(seconds, w));
+        let durations =
+            [0, 59, 60, 90, 300, 3_600, 5_400, 90_000].map(|seconds| duration(seconds, w));
         assert_eq!(
-            told,
+            durations,
             [
                 "0 s", "59 s", "1 min", "90 s", "5 min", "1 h", "90 min", "25 h"
             ]

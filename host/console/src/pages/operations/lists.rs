@@ -317,7 +317,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_says_that_all_is_well_only_if_all_was_searched() {
         let [well, in_part] = ["All is well here", "not everything was searched"];
-        for (next, said, unsaid) in [(None, well, in_part), (Some("p2"), in_part, well)] {
+        for (next, expected, unexpected) in [(None, well, in_part), (Some("p2"), in_part, well)] {
             let empty =
                 move || async move { Json(json!({ "data": [], "page": { "next": next } })) };
             let api = Router::new()
@@ -336,8 +336,8 @@ mod tests {
                 assert_eq!(answer.status(), StatusCode::OK);
                 let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
                 let page = String::from_utf8(bytes.expect("a page").into()).expect("a text");
-                assert!(page.contains(said), "{page}");
-                assert!(!page.contains(unsaid), "{page}");
+                assert!(page.contains(expected), "{page}");
+                assert!(!page.contains(unexpected), "{page}");
                 assert_eq!(page.contains("after=p2"), next.is_some(), "{page}");
             }
         }

@@ -302,10 +302,10 @@ fn a_bounded_number_of_people_is_considered_of_each_offer_in_turn() {
     let many: Vec<String> = (0..300).map(|number| format!("p{number:03}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let directory = crew().group("many", &many);
-    let asked = Rc::new(RefCell::new(Vec::new()));
+    let lookups = Rc::new(RefCell::new(Vec::new()));
     let answers = shared(directory);
     let (sent, offers) = (
-        asked.clone(),
+        lookups.clone(),
         assignment(&[
             offer(&[group("many")], RoundRobin),
             offer(&[group("crew")], LeastLoaded),
@@ -318,16 +318,16 @@ fn a_bounded_number_of_people_is_considered_of_each_offer_in_turn() {
         })
         .assigning(move |_| offers.clone())
         .started();
-    let asked = asked.borrow();
+    let lookups = lookups.borrow();
     // The first look-up: one more than are considered, for the requester.
-    assert_eq!(asked[0].members_max as usize, CONSIDERED_MAX + 1);
-    let of = asked[1].workloads.as_ref().expect("a question");
+    assert_eq!(lookups[0].members_max as usize, CONSIDERED_MAX + 1);
+    let of = lookups[1].workloads.as_ref().expect("a question");
     assert_eq!(of.people.len(), CONSIDERED_MAX);
     let crew: BTreeSet<_> = ["bob", "cid", "dan"].map(str::to_owned).into();
     assert!(crew.is_subset(&of.people));
     assert!(!of.people.contains("ann"));
     assert_eq!((of.state.as_str(), of.open_max), ("Review", 100));
-    assert!(!asked[1].is_lasting());
+    assert!(!lookups[1].is_lasting());
     assert_eq!(owners(&script), names(&["p000", "cid"]));
 }
 

@@ -264,8 +264,8 @@ fn ids_have_one_spelling() {
         offering(|assignment, _| assignment.exclude.push(other())),
         offering(|assignment, _| assignment.fallback = Some(other())),
     ] {
-        let told = assigned(assignment);
-        assert!(told.contains("normal form C"), "{told}");
+        let message = assigned(assignment);
+        assert!(message.contains("normal form C"), "{message}");
     }
     let same = offering(|_, offer| offer.candidates = vec![Principal::User("Ren\u{e9}".into())]);
     let mut script = Script::new().assigning(move |_| same.clone());

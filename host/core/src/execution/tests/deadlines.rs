@@ -187,17 +187,17 @@ fn whoever_has_the_work_is_reminded() {
 fn pauses_missed_in_an_outage_are_not_made_up_for() {
     let repeating = [every(100, after(60, OverdueAction::Remind))];
     let mut script = watched(&[], &repeating, 1).started();
-    for (at, told) in [
+    for (at, expected) in [
         (61, (1, 0, Some(161))),
         (411, (2, 250, Some(461))),
         (461, (3, 0, Some(561))),
         (661, (4, 100, Some(761))),
     ] {
         let events = pass(&mut script, 0, at);
-        assert_eq!(passed(&events), told);
+        assert_eq!(passed(&events), expected);
         assert_eq!(kinds(&events), ["DEADLINE_PASSED", "TASK_REMINDED"]);
         let task = &script.instance().active[0].tasks[0];
-        assert_eq!(task.due_at.map(Timestamp::as_second), told.2);
+        assert_eq!(task.due_at.map(Timestamp::as_second), expected.2);
     }
 }
 
@@ -312,12 +312,12 @@ fn a_deadline_cancels_the_instance_with_all_its_work() {
     ];
     assert_eq!(kinds(&events), expected);
     assert_eq!(events[0].task(), task);
-    let told = Event::FlowCancelled {
+    let expected = Event::FlowCancelled {
         reason: "no receipts".into(),
         deadline: Some(deadline.id),
         state: Some(state),
     };
-    assert_eq!(events[3], told);
+    assert_eq!(events[3], expected);
     let Status::Cancelled { reason, by, .. } = &script.instance().status else {
         panic!("{:?}", script.instance().status)
     };

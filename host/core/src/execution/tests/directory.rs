@@ -78,15 +78,15 @@ impl TestDirectory {
             });
         let groups_of = |person: &String| -> Vec<String> {
             let groups = self.groups.iter();
-            let theirs = groups.filter(|(_, members)| members.contains(person));
-            theirs.map(|(group, _)| group.clone()).collect()
+            let own = groups.filter(|(_, members)| members.contains(person));
+            own.map(|(group, _)| group.clone()).collect()
         };
-        let asked = |people: &BTreeSet<String>, one: &String| people.contains(one);
+        let wanted = |people: &BTreeSet<String>, one: &String| people.contains(one);
         Findings {
             managers: self
                 .managers
                 .iter()
-                .filter(|(person, _)| asked(&lookup.managers_of, person))
+                .filter(|(person, _)| wanted(&lookup.managers_of, person))
                 .map(|(person, manager)| (person.clone(), manager.clone()))
                 .collect(),
             members: members.collect(),
@@ -98,7 +98,7 @@ impl TestDirectory {
             stand_ins: self
                 .stand_ins
                 .iter()
-                .filter(|(person, _)| asked(&lookup.stand_ins_of, person))
+                .filter(|(person, _)| wanted(&lookup.stand_ins_of, person))
                 .map(|(person, found)| (person.clone(), found.clone()))
                 .collect(),
             workloads: lookup

@@ -176,14 +176,14 @@ fn what_follows_from_a_deadline_is_undone_if_its_work_is_refused() {
             _,
             Event::TriggerRefused {
                 trigger,
-                code: told,
+                code: refusal,
                 ..
             },
         ] = &events[..]
         else {
             panic!("{events:?}")
         };
-        assert_eq!((trigger.as_str(), told.as_str()), ("LATE", code));
+        assert_eq!((trigger.as_str(), refusal.as_str()), ("LATE", code));
         let after = &script.instance().active;
         assert_eq!(
             (&after[0].id, &after[0].tasks),
@@ -310,8 +310,8 @@ fn a_state_whose_tasks_nobody_decides_does_not_go_on() {
             let events = passed.expect("it passes").events;
             assert!(kinds(&events).contains(&"STATE_CONTINUED"), "{events:?}");
         } else {
-            let told = "transition: Review goes on with nothing left that could move it";
-            assert_eq!(fault(passed), told);
+            let expected = "transition: Review goes on with nothing left that could move it";
+            assert_eq!(fault(passed), expected);
         }
     }
 }

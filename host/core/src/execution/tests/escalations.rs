@@ -17,9 +17,9 @@ use crate::question::EntryCause;
 /// A vote of two out of three, with one task that dan owns; late work goes to the boss. Returns the questions to `assign`.
 fn vote(deadline: Deadline, of_state: bool) -> (Script, Rc<RefCell<Vec<EntryCause>>>) {
     let causes = Rc::new(RefCell::new(Vec::new()));
-    let asked = causes.clone();
+    let seen = causes.clone();
     let assign = move |_: &str, cause: &EntryCause| {
-        asked.borrow_mut().push(cause.clone());
+        seen.borrow_mut().push(cause.clone());
         if *cause != EntryCause::Entered {
             return Assignment {
                 needed: 2,
@@ -178,7 +178,7 @@ fn an_escalation_beyond_a_limit_is_recorded_and_changes_nothing() {
         .assigning_for(assign)
         .planning(|_, _| Ok(Plan::default()))
         .started();
-    let mut told = Vec::new();
+    let mut refusals = Vec::new();
     for number in 1..=8 {
         let before = script.instance().active[0].tasks.clone();
         let events = pass(&mut script, 0, 60 * number + 1);
@@ -189,15 +189,15 @@ fn an_escalation_beyond_a_limit_is_recorded_and_changes_nothing() {
         {
             assert!(next.is_some(), "it passes again");
             assert_eq!(script.instance().active[0].tasks, before);
-            told.push((trigger.clone(), code.clone()));
+            refusals.push((trigger.clone(), code.clone()));
         } else {
-            assert_eq!(told.len(), 0, "{:?}", kinds(&events));
+            assert_eq!(refusals.len(), 0, "{:?}", kinds(&events));
         }
     }
     let refused = ("escalate".to_owned(), "limit_reached".to_owned());
     assert!(
-        told.len() >= 2 && told.iter().all(|one| *one == refused),
-        "{told:?}"
+        refusals.len() >= 2 && refusals.iter().all(|one| *one == refused),
+        "{refusals:?}"
     );
 }
 

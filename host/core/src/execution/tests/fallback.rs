@@ -35,7 +35,7 @@ fn offering(candidates: &[&[Principal]]) -> Assignment {
 }
 
 /// What happened after the tasks were made, a word each.
-fn told(outcome: &Outcome) -> String {
+fn summary(outcome: &Outcome) -> String {
     let words = outcome.events.iter().filter_map(|event| match event {
         Event::TaskRerouted {
             step, candidates, ..
@@ -60,7 +60,7 @@ fn check(directory: TestDirectory, assignment: Assignment, expected: &str) -> Sc
         .living_in(&directory)
         .assigning(move |_| assignment.clone());
     let outcome = script.run("ann", &start()).expect("a start");
-    assert_eq!(told(&outcome), expected);
+    assert_eq!(summary(&outcome), expected);
     let state_instance = &outcome.instance.active[0];
     assert_eq!(
         state_instance.unassignable_since.is_some(),
@@ -181,17 +181,17 @@ fn own_work_has_no_fallback() {
         .assigning(assign)
         .planning(|_, _| Ok(enter(&["Rework"])))
         .claimed();
-    let asked = directory.borrow().asked;
+    let lookups = directory.borrow().asked;
     let outcome = script.go().expect("a decision");
-    assert_eq!(told(&outcome), "unassignable");
-    assert_eq!(directory.borrow().asked, asked, "nobody was asked for");
+    assert_eq!(summary(&outcome), "unassignable");
+    assert_eq!(directory.borrow().asked, lookups, "nobody was asked for");
     let task = &script.instance().active[0].tasks[0];
     assert_eq!(task.candidates, [Candidate::User("ann".into())]);
 }
 
 #[test]
 fn the_directory_is_asked_only_where_it_matters() {
-    for (assignment, asked) in [
+    for (assignment, lookups) in [
         (offering(&[&[user("bob")]]), 0),
         (offering(&[&[user("bob"), group("pair")]]), 0),
         (offering(&[&[group("pair")]]), 1),
@@ -204,7 +204,7 @@ fn the_directory_is_asked_only_where_it_matters() {
             .living_in(&directory)
             .assigning(move |_| assignment.clone());
         script.started();
-        assert_eq!(directory.borrow().asked, asked);
+        assert_eq!(directory.borrow().asked, lookups);
     }
 }
 
@@ -239,19 +239,22 @@ fn a_reassessment_says_what_has_become_of_the_work() {
     change("office", &[]);
     change("crew", &["ann"]);
     assert_eq!(
-        told(&reassessment(&mut script)),
+        summary(&reassessment(&mut script)),
         "fallback:office unassignable"
     );
     assert!(reassessment(&mut script).events.is_empty());
     change("office", &["ola"]);
-    assert_eq!(told(&reassessment(&mut script)), "assignable");
+    assert_eq!(summary(&reassessment(&mut script)), "assignable");
     change("office", &[]);
-    assert_eq!(told(&reassessment(&mut script)), "unassignable");
+    assert_eq!(summary(&reassessment(&mut script)), "unassignable");
     directory
         .borrow_mut()
         .managers
         .insert("ann".into(), "max".into());
-    assert_eq!(told(&reassessment(&mut script)), "manager:max assignable");
+    assert_eq!(
+        summary(&reassessment(&mut script)),
+        "manager:max assignable"
+    );
 }
 
 #[test]
@@ -264,7 +267,7 @@ fn an_owner_who_may_no_longer_have_a_task_gives_it_back() {
     assert!(reassessment(&mut script).events.is_empty());
     let changed = directory.borrow().clone().group("crew", &["cid"]);
     directory.replace(changed);
-    assert_eq!(told(&reassessment(&mut script)), "lost_eligibility:bob");
+    assert_eq!(summary(&reassessment(&mut script)), "lost_eligibility:bob");
     assert!(reassessment(&mut script).events.is_empty());
     script
         .run("cid", &Command::Claim { task })
@@ -272,7 +275,7 @@ fn an_owner_who_may_no_longer_have_a_task_gives_it_back() {
     let changed = directory.borrow().clone().group("crew", &[]);
     directory.replace(changed);
     assert_eq!(
-        told(&reassessment(&mut script)),
+        summary(&reassessment(&mut script)),
         "lost_eligibility:cid manager:max"
     );
 }
@@ -297,7 +300,7 @@ fn whoever_has_decided_gives_back_what_they_claimed() {
         panic!("nobody has it")
     };
     "bob".clone_into(owner);
-    assert_eq!(told(&reassessment(&mut script)), "lost_eligibility:bob");
+    assert_eq!(summary(&reassessment(&mut script)), "lost_eligibility:bob");
 }
 
 #[test]
@@ -310,7 +313,7 @@ fn work_that_was_given_stays_with_its_owner() {
     let task = script.task(0);
     let outcome = script.run("bob", &Command::Release { task });
     assert_eq!(
-        told(&outcome.expect("a release")),
+        summary(&outcome.expect("a release")),
         "released:bob manager:max"
     );
 }
@@ -359,8 +362,8 @@ fn a_substitute_keeps_a_task_as_long_as_the_absence_holds() {
     ] {
         hold(&mut script);
         directory.borrow_mut().stand_ins = [("zoe".to_owned(), found)].into();
-        let told = told(&reassessment(&mut script));
-        assert_eq!(told, if kept { "" } else { "lost_eligibility:zoe" });
+        let change = summary(&reassessment(&mut script));
+        assert_eq!(change, if kept { "" } else { "lost_eligibility:zoe" });
         if kept {
             script
                 .run("zoe", &Command::Release { task })
@@ -383,7 +386,7 @@ fn a_vote_that_leaves_nobody_goes_to_the_fallback() {
             .run(person, &Command::Claim { task })
             .expect("a claim");
         let outcome = script.run(person, &decide(task, "GO"));
-        assert_eq!(told(&outcome.expect("a vote")), expected);
+        assert_eq!(summary(&outcome.expect("a vote")), expected);
     }
 }
 
@@ -393,7 +396,7 @@ fn delegate(script: &mut Script, from: &str, task: usize, to: &str) -> String {
         to: to.into(),
         reason: "away".into(),
     };
-    told(&script.run(from, &command).expect("a delegation"))
+    summary(&script.run(from, &command).expect("a delegation"))
 }
 
 /// Tasks that belong to people, two of whom must decide.
@@ -421,7 +424,7 @@ fn a_delegate_of_somebody_who_has_decided_is_not_able() {
     // He has decided, so he is excluded, and nobody else may decide in his name.
     let vote = decide(script.task(1), "GO");
     let outcome = script.run("bob", &vote).expect("a vote");
-    assert_eq!(told(&outcome), "lost_eligibility:dan unassignable");
+    assert_eq!(summary(&outcome), "lost_eligibility:dan unassignable");
 }
 
 #[test]
@@ -432,12 +435,12 @@ fn who_gets_a_second_task_leaves_one_to_nobody() {
         task: script.task(0),
     };
     let outcome = script.run("cid", &resolve).expect("handed back");
-    assert_eq!(told(&outcome), "assignable");
+    assert_eq!(summary(&outcome), "assignable");
     let reassign = Command::Reassign {
         task: script.task(1),
         to: "bob".into(),
         reason: "why not".into(),
     };
     let outcome = script.run("max", &reassign).expect("a reassignment");
-    assert_eq!(told(&outcome), "unassignable");
+    assert_eq!(summary(&outcome), "unassignable");
 }

@@ -97,8 +97,8 @@ fn refused(script: &mut Script, command: &Command) -> Vec<(String, String)> {
     let Rejection::Invalid(violations) = rejection(script.run("bob", command)) else {
         panic!("invalid")
     };
-    let told = |violation: Violation| (violation.field, violation.code);
-    violations.into_iter().map(told).collect()
+    let parts = |violation: Violation| (violation.field, violation.code);
+    violations.into_iter().map(parts).collect()
 }
 
 #[test]

@@ -35,16 +35,16 @@ fn spawning(targets: Vec<Target>) -> Plan {
     }
 }
 
-/// `Review` has two tasks. ASK and FORK do what `asked` says, of the state and its key; GO leads to the join, and from it to the
+/// `Review` has two tasks. ASK and FORK do what `plan_for` says, of the state and its key; GO leads to the join, and from it to the
 /// end.
-fn flow(asked: impl Fn(&str, Option<&str>) -> Plan + 'static) -> Script {
+fn flow(plan_for: impl Fn(&str, Option<&str>) -> Plan + 'static) -> Script {
     let plan = move |occurrence: &Occurrence, state: &str, instance: &Instance| {
         let mut active = instance.active.iter();
         let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
         Ok(match (occurrence.trigger.as_str(), state) {
             ("GO", "Meet") => enter(&["Done"]),
             ("GO", _) => enter(&["Meet"]),
-            _ => asked(state, here.and_then(|one| one.key.as_deref())),
+            _ => plan_for(state, here.and_then(|one| one.key.as_deref())),
         })
     };
     let assign = |state: &str| match state {
@@ -99,9 +99,9 @@ fn ordered(keys: &'static [&str]) -> Script {
 #[test]
 fn one_branch_per_item_meets_in_the_join() {
     let mut script = ordered(&["a", "b", "c"]);
-    let asked = step(&mut script, ("Review", ""), "ASK").instance;
+    let entered = step(&mut script, ("Review", ""), "ASK").instance;
     let all = ["a", "b", "c"].map(|key| ("Other", Some(key)));
-    assert_eq!(here(&asked), all);
+    assert_eq!(here(&entered), all);
     step(&mut script, ("Other", "b"), "GO");
     step(&mut script, ("Other", "a"), "GO");
     assert_eq!(here(script.instance()), [("Other", Some("c"))]);
@@ -238,24 +238,27 @@ fn a_key_is_free_again_once_its_state_is_left() {
 
 #[test]
 fn data_is_kept_in_canonical_form_and_null_is_none() {
-    let told = |data: &'static str| {
+    let stored = |data: &'static str| {
         let mut script = flow(move |_, _| {
             entering(vec![Target {
                 data: Some(data.into()),
                 ..item("Other", "a")
             }])
         });
-        let asked = try_step(&mut script, ("Review", ""), "ASK");
-        asked.map(|asked| {
-            let data = asked.instance.active[0].data.clone();
+        let outcome = try_step(&mut script, ("Review", ""), "ASK");
+        outcome.map(|outcome| {
+            let data = outcome.instance.active[0].data.clone();
             data.map(|data| data.to_string())
         })
     };
-    let kept = told(r#"{"b": 1.50, "a": [] }"#).expect("data");
+    let kept = stored(r#"{"b": 1.50, "a": [] }"#).expect("data");
     assert_eq!(kept.as_deref(), Some(r#"{"a":[],"b":1.50}"#));
-    assert_eq!(told("\"bolt\"").expect("data").as_deref(), Some("\"bolt\""));
-    assert_eq!(told(" null ").expect("none"), None);
-    let error = match told("{") {
+    assert_eq!(
+        stored("\"bolt\"").expect("data").as_deref(),
+        Some("\"bolt\"")
+    );
+    assert_eq!(stored(" null ").expect("none"), None);
+    let error = match stored("{") {
         Err(ExecutionError::Fault(fault)) => fault.to_string(),
         other => panic!("{other:?}"),
     };
@@ -267,28 +270,28 @@ fn data_is_kept_in_canonical_form_and_null_is_none() {
 
 #[test]
 fn keys_and_data_are_bounded_and_joins_have_none() {
-    let told = |target: Target| {
+    let refusal = |target: Target| {
         let mut script = flow(move |_, _| entering(vec![target.clone()]));
         fault(try_step(&mut script, ("Review", ""), "ASK"))
     };
     for key in ["", "a\nb", "e\u{301}", &"k".repeat(201)] {
-        let told = told(item("Other", key));
+        let message = refusal(item("Other", key));
         assert!(
-            told.starts_with("transition: the key of a state Other is not: "),
-            "{told}"
+            message.starts_with("transition: the key of a state Other is not: "),
+            "{message}"
         );
     }
     let long = format!("\"{}\"", "x".repeat(16 * 1024));
     let data = Some(long);
     assert_eq!(
-        told(Target {
+        refusal(Target {
             data,
             ..Target::new("Other")
         }),
         "transition: the data of a state Other is longer than 16384 bytes"
     );
     assert_eq!(
-        told(item("Meet", "a")),
+        refusal(item("Meet", "a")),
         "transition: Meet is a join, one for all its branches; it has no key and no data"
     );
     let mut script = flow(|_, _| entering(items("Other", &["a", "a"])));
@@ -300,15 +303,17 @@ fn keys_and_data_are_bounded_and_joins_have_none() {
 
 #[test]
 fn a_plan_enters_so_many_items() {
-    let asked = |count: usize| {
+    let enter_items = |count: usize| {
         let keys = move || (0..count).map(|number| item("Other", &number.to_string()));
         let mut script = flow(move |_, _| entering(keys().collect()));
         try_step(&mut script, ("Review", ""), "ASK")
     };
-    let most = asked(BRANCHES_MAX).expect("as many as may be").instance;
+    let most = enter_items(BRANCHES_MAX)
+        .expect("as many as may be")
+        .instance;
     assert_eq!(most.active.len(), BRANCHES_MAX);
     assert_eq!(
-        fault(asked(BRANCHES_MAX + 1)),
+        fault(enter_items(BRANCHES_MAX + 1)),
         "transition: a plan enters at most 200 states"
     );
 }

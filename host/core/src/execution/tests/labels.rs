@@ -46,14 +46,14 @@ fn labels(script: &Script) -> (Option<&str>, Option<&str>) {
 }
 
 /// What the events say of the labels.
-fn told(outcome: &Outcome) -> Vec<(Option<&str>, Option<&str>)> {
-    let told = outcome.events.iter().filter_map(|event| match event {
+fn changed_labels(outcome: &Outcome) -> Vec<(Option<&str>, Option<&str>)> {
+    let changed = outcome.events.iter().filter_map(|event| match event {
         Event::FlowStarted { title, summary, .. } | Event::FlowRetitled { title, summary, .. } => {
             Some((title.as_deref(), summary.as_deref()))
         }
         _ => None,
     });
-    told.collect()
+    changed.collect()
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn labels_follow_the_data() {
         Some(r#"{"title":" ","price":null}"#),
     ]);
     assert_eq!(labels(&script), (Some("A plan"), Some("1:")));
-    assert_eq!(told(&step(&mut script, 0)), []);
-    assert_eq!(told(&step(&mut script, 1)), []);
+    assert_eq!(changed_labels(&step(&mut script, 0)), []);
+    assert_eq!(changed_labels(&step(&mut script, 1)), []);
     let priced = (Some("A plan"), Some("1: 12.50"));
-    assert_eq!(told(&step(&mut script, 2)), [priced]);
+    assert_eq!(changed_labels(&step(&mut script, 2)), [priced]);
     assert_eq!(labels(&script), priced);
-    assert_eq!(told(&step(&mut script, 3)), [(None, Some("1:"))]);
+    assert_eq!(changed_labels(&step(&mut script, 3)), [(None, Some("1:"))]);
     assert_eq!(labels(&script), (None, Some("1:")));
 }
 
@@ -84,9 +84,9 @@ fn the_start_tells_the_labels_and_the_last_step_the_new_ones() {
     });
     script.redraw(templates);
     let started = script.run("ann", &super::script::start()).expect("a start");
-    assert_eq!(told(&started), [(Some("A plan"), Some("1:"))]);
+    assert_eq!(changed_labels(&started), [(Some("A plan"), Some("1:"))]);
     let done = step(&mut script, 0);
-    assert_eq!(told(&done), [(Some("The plan"), Some("1:"))]);
+    assert_eq!(changed_labels(&done), [(Some("The plan"), Some("1:"))]);
     let kinds: Vec<_> = done.events.iter().map(Event::kind).collect();
     let end = ["FLOW_RETITLED", "STATE_ENTERED", "FLOW_COMPLETED"];
     assert_eq!(kinds[kinds.len() - 3..], end);
@@ -112,7 +112,7 @@ fn a_migration_takes_the_templates_of_its_version() {
             states: [].into(),
         };
         let migrated = script.run("ola", &command).expect("a migration");
-        assert_eq!(told(&migrated), shown);
+        assert_eq!(changed_labels(&migrated), shown);
     }
 }
 

@@ -44,7 +44,7 @@ fn the_hosts_own_names_get_no_work() {
         let mut script = Script::new().assigning(move |_| assignment.clone());
         fault(script.run("ann", &super::script::start()))
     };
-    for (what, told) in [
+    for (what, message) in [
         ("an owner", offered(&|_, offer| offer.owner = Some(host()))),
         (
             "a candidate",
@@ -65,8 +65,8 @@ fn the_hosts_own_names_get_no_work() {
     ] {
         let begins = format!("enter: {what} is wrkflw:");
         assert!(
-            told.starts_with(&begins) && told.ends_with("a name reserved for the host"),
-            "{told}"
+            message.starts_with(&begins) && message.ends_with("a name reserved for the host"),
+            "{message}"
         );
     }
 }
@@ -229,12 +229,12 @@ fn so_many_deadlines_of_one_assignment_count_working_time() {
         fault(script.run("ann", &super::script::start()))
     };
     // No calendar exists, which is reported only if the number of deadlines is within the limit.
-    let told = offered(25);
-    assert!(told.contains("there is no calendar"), "{told}");
-    let told = offered(26);
+    let message = offered(25);
+    assert!(message.contains("there is no calendar"), "{message}");
+    let message = offered(26);
     assert!(
-        told.ends_with("counts more than 400 deadlines by calendars"),
-        "{told}"
+        message.ends_with("counts more than 400 deadlines by calendars"),
+        "{message}"
     );
 }
 

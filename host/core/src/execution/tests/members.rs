@@ -125,7 +125,7 @@ fn a_leavers_task_is_withdrawn_and_a_joiner_gets_none() {
     script.claim(script.task(0));
     change(&town, &["cid", "dan", "eve"]);
     let events = reassess(&mut script);
-    let told: Vec<_> = events
+    let listed: Vec<_> = events
         .iter()
         .map(|event| match event {
             Event::TaskReleased { owner, .. } => format!("released {owner}"),
@@ -134,7 +134,7 @@ fn a_leavers_task_is_withdrawn_and_a_joiner_gets_none() {
         })
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             "released bob".to_owned(),
             format!("withdrawn {:?}", Some(LEFT_GROUP))
@@ -389,11 +389,11 @@ fn blind_decisions_are_told_by_the_command_that_ends_the_state() {
         Event::StateDisclosed { decisions, .. } => Some(decisions),
         _ => None,
     });
-    let told: Vec<_> = disclosed
+    let pairs: Vec<_> = disclosed
         .flatten()
         .map(|decision| (decision.actor.as_str(), decision.outcome.as_str()))
         .collect();
-    assert_eq!(told, [("bob", "GO"), ("cid", "GO")]);
+    assert_eq!(pairs, [("bob", "GO"), ("cid", "GO")]);
 }
 
 #[test]

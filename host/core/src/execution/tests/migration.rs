@@ -51,7 +51,7 @@ pub(super) fn unfit(script: &mut Script, states: Pairs<'_>) -> Vec<String> {
 }
 
 /// What happened, a word each.
-fn told(outcome: &Outcome) -> String {
+fn summary(outcome: &Outcome) -> String {
     let words = outcome.events.iter().map(|event| match event {
         Event::TaskCancelled { reason, .. } => format!("CANCELLED:{}", reason.as_deref().unwrap()),
         Event::TaskReleased { owner, reason, .. } => {
@@ -118,7 +118,7 @@ fn a_state_instance_keeps_its_place_under_its_own_or_another_name() {
     let state_instance = same.instance().active[0].id;
     let outcome = migrate(&mut same, &[]).expect("a migration");
     assert_eq!(
-        told(&outcome),
+        summary(&outcome),
         "FLOW_MIGRATED STATE_REASSIGNED CANCELLED:migrated TASK_CREATED"
     );
     assert_eq!(outcome.instance.definition.version, 2);
@@ -283,7 +283,7 @@ fn a_wait_goes_on_as_it_is_where_its_triggers_lead_somewhere() {
     let mut script = waiting(&[FiredBy::Child, FiredBy::Signal], Some("GO"));
     let before = script.instance().active[0].clone();
     let outcome = migrate(&mut script, &[]).expect("a migration");
-    assert_eq!(told(&outcome), "FLOW_MIGRATED");
+    assert_eq!(summary(&outcome), "FLOW_MIGRATED");
     assert_eq!(outcome.instance.active[0], before);
     let unknown = ["/states/Review unknown_trigger"];
     let mut script = waiting(&[FiredBy::Signal], Some("GO"));
@@ -301,7 +301,7 @@ fn an_owner_keeps_what_is_offered_again() {
     script.claim(read);
     let outcome = migrate(&mut script, &[]).expect("a migration");
     assert_eq!(
-        told(&outcome),
+        summary(&outcome),
         "FLOW_MIGRATED STATE_REASSIGNED CANCELLED:migrated TASK_CREATED"
     );
     assert_eq!(tasks(&script)[0].owner(), Some("bob"));
@@ -323,7 +323,7 @@ fn an_owner_loses_what_they_may_not_do_or_nobody_offers() {
         let mut script = between(of(vec![labelled("read", "crew")]), after).living_in(&directory);
         let task = script.task(0);
         script.claim(task);
-        told(&migrate(&mut script, &[]).expect("a migration"))
+        summary(&migrate(&mut script, &[]).expect("a migration"))
     };
     let start = "FLOW_MIGRATED STATE_REASSIGNED";
     let others = TestDirectory::new().group("desk", &["dan"]);
@@ -452,7 +452,7 @@ fn nobody_left_refuses_the_whole() {
     ));
     let mut script = between(of(vec![labelled("read", "crew")]), empty()).living_in(&with_manager);
     let outcome = migrate(&mut script, &[]).expect("a migration");
-    assert!(told(&outcome).ends_with("REROUTED:manager"));
+    assert!(summary(&outcome).ends_with("REROUTED:manager"));
     // Where nobody was able before, nothing is lost.
     let assign = |_: &str, _: &EntryCause| of(vec![labelled("read", "bench")]);
     let mut script = Script::new()

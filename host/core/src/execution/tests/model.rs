@@ -207,7 +207,7 @@ impl Walk {
             rules::may_start(&ledger, &world, &actor.id)
         };
         let result = self.script.run_as(actor, command);
-        self.tell(actor, command, &result);
+        self.log(actor, command, &result);
         rules::judge(permitted, &result)?;
         let Ok(outcome) = result else {
             self.script.instance = before;
@@ -249,7 +249,7 @@ impl Walk {
         self.choices.borrow_mut().version = version;
         self.choices.borrow_mut().reassigned.clear();
         let result = self.script.run_as(actor, command);
-        self.tell(actor, command, &result);
+        self.log(actor, command, &result);
         if let (
             Command::Migrate { states: names, .. },
             Err(ExecutionError::Rejected(Rejection::NobodyLeft { states })),
@@ -407,7 +407,7 @@ impl Walk {
         *self.seen.entry(kind.to_owned()).or_default() += 1;
     }
 
-    fn tell(&mut self, actor: &Actor, command: &Command, result: &Result<Outcome, ExecutionError>) {
+    fn log(&mut self, actor: &Actor, command: &Command, result: &Result<Outcome, ExecutionError>) {
         let came = match result {
             Ok(outcome) => {
                 let events = outcome.events.iter().map(|event| format!("{event:?}"));

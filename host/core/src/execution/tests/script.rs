@@ -289,10 +289,10 @@ impl Script {
             actor,
             now,
         };
-        let made = &mut self.made;
+        let count = &mut self.made;
         let mut ids = || {
-            *made += 1;
-            Uuid::from_u128(*made)
+            *count += 1;
+            Uuid::from_u128(*count)
         };
         let mut execution = Execution::begin(context, self.instance.clone(), command, &mut ids)?;
         while let Some(ask) = execution.ask()? {

@@ -176,11 +176,11 @@ fn a_reply_fires_its_trigger_and_says_who_answered() {
         panic!("asked once")
     };
     assert_eq!(occurrence.input, json(r#"{"score":0.5}"#));
-    let told = Source::Service {
+    let expected = Source::Service {
         service: "scorer".into(),
         result: result.clone(),
     };
-    assert_eq!(occurrence.source, told);
+    assert_eq!(occurrence.source, expected);
     let past = &script.instance().past[0].state;
     let kept = past.call.as_ref().and_then(|call| call.result.clone());
     assert_eq!(kept, Some(result));
@@ -315,7 +315,7 @@ fn a_reply_that_comes_too_late_is_recorded_and_dropped() {
         state: None,
     };
     script.run("ann", &signal).expect("a signal");
-    let asked = seen.borrow().len();
+    let count = seen.borrow().len();
     let command = answered(&script, state, r#"{"score":1}"#);
     let outcome = report(&mut script, &command).expect("a late reply");
     assert!(
@@ -327,7 +327,7 @@ fn a_reply_that_comes_too_late_is_recorded_and_dropped() {
     let command = failed(&script, state);
     let outcome = report(&mut script, &command).expect("a late failure");
     assert_eq!(outcome.events, []);
-    assert_eq!(seen.borrow().len(), asked);
+    assert_eq!(seen.borrow().len(), count);
     let cancel = Command::Cancel {
         instance: script.instance().id,
         reason: "over".into(),

@@ -153,7 +153,7 @@ fn early_signals_are_dropped_by_those_who_do_not() {
 /// Whichever is entered first, a signal is kept for the one that counts it.
 #[test]
 fn the_order_of_a_forks_targets_decides_nothing() {
-    let told = [["Deaf", "Wait"], ["Wait", "Deaf"]].map(|both| {
+    let outcomes = [["Deaf", "Wait"], ["Wait", "Deaf"]].map(|both| {
         let plan = move |occurrence: &Occurrence, _: &str, _: &Instance| {
             let is_fork = occurrence.trigger == "GO";
             Ok(enter(if is_fork { &both[..] } else { &["Done"] }))
@@ -169,7 +169,7 @@ fn the_order_of_a_forks_targets_decides_nothing() {
         assert!(is_done(&script), "{both:?}");
         kinds(&outcome)
     });
-    assert_eq!(told[0], told[1]);
+    assert_eq!(outcomes[0], outcomes[1]);
 }
 
 /// The sender's permissions at the time of sending count; a refused signal does not block the next one.
@@ -475,13 +475,13 @@ fn a_kept_signal_may_end_what_a_migration_has_assigned() {
             states: [].into(),
         };
         let outcome = script.run("amy", &migrate).expect("a migration");
-        let told = kinds(&outcome);
-        let place = |kind: &str| told.iter().rposition(|one| *one == kind);
-        assert!(place("STATE_REASSIGNED").is_some(), "{told:?}");
+        let found = kinds(&outcome);
+        let place = |kind: &str| found.iter().rposition(|one| *one == kind);
+        assert!(place("STATE_REASSIGNED").is_some(), "{found:?}");
         assert!(
             place("STATE_REASSIGNED") < place("SIGNAL_TAKEN"),
-            "{told:?}"
+            "{found:?}"
         );
-        assert_eq!(is_done(&script), !cancels, "{told:?}");
+        assert_eq!(is_done(&script), !cancels, "{found:?}");
     }
 }

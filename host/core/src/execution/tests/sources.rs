@@ -88,7 +88,7 @@ fn a_signal_says_who_sent_it_under_which_id_and_when() {
     script.at(70);
     script.go().expect("a wait");
     send(&mut script, "later", Some("order-7"), 90);
-    let told: Vec<_> = sources
+    let signals: Vec<_> = sources
         .borrow()
         .iter()
         .map(|source| match source {
@@ -103,7 +103,7 @@ fn a_signal_says_who_sent_it_under_which_id_and_when() {
         .collect();
     let sam = || "sam".to_owned();
     assert_eq!(
-        told,
+        signals,
         [
             (sam(), "early".to_owned(), None, at(50)),
             (

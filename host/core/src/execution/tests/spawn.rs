@@ -63,7 +63,7 @@ pub(super) fn spawn(states: &[&str]) -> Plan {
 }
 
 /// GO goes on, END ends, LATE and CALL spawn `Reminder`, and ASK does what is said. `Review` has two tasks and these deadlines.
-fn flow(deadlines: &[Deadline], asked: impl Fn(&str) -> Plan + 'static) -> Script {
+fn flow(deadlines: &[Deadline], plan_for: impl Fn(&str) -> Plan + 'static) -> Script {
     let deadlines = deadlines.to_vec();
     let plan = move |occurrence: &Occurrence, state: &str, _: &Instance| {
         Ok(match (occurrence.trigger.as_str(), state) {
@@ -72,7 +72,7 @@ fn flow(deadlines: &[Deadline], asked: impl Fn(&str) -> Plan + 'static) -> Scrip
             ("FORK", _) => enter(&["Other", "Reminder"]),
             ("LATE" | "CALL", _) => spawn(&["Reminder"]),
             ("END", _) => end_branch(),
-            _ => asked(state),
+            _ => plan_for(state),
         })
     };
     let assign = move |state: &str| match state {
@@ -178,8 +178,8 @@ fn a_state_that_nothing_could_move_does_not_go_on() {
         if movable {
             assert_eq!(decided.expect("LATE may come").instance.active.len(), 3);
         } else {
-            let told = "transition: Review goes on with nothing left that could move it";
-            assert_eq!(fault(decided), told);
+            let expected = "transition: Review goes on with nothing left that could move it";
+            assert_eq!(fault(decided), expected);
         }
     }
 }
@@ -322,22 +322,22 @@ fn a_terminal_state_ends_the_state_that_would_go_on() {
 
 #[test]
 fn what_is_spawned_is_declared_once_each_and_something() {
-    let told = |plan: Plan| {
+    let refusal = |plan: Plan| {
         let mut script = flow(&[], move |_| plan.clone());
         let task = script.task(0);
         script.claim(task);
         fault(script.run("bob", &decide(task, "ASK")))
     };
     assert_eq!(
-        told(spawn(&[])),
+        refusal(spawn(&[])),
         "transition: Review spawns no state; a state goes on alone with `stay`"
     );
     assert_eq!(
-        told(spawn(&["Review"])),
+        refusal(spawn(&["Review"])),
         "transition: Review on ASK may lead to Other, Reminder, Meet, Hop, Done, not to \"Review\""
     );
     assert_eq!(
-        told(spawn(&["Other", "Other"])),
+        refusal(spawn(&["Other", "Other"])),
         "transition: a plan must not enter a state twice"
     );
 }

@@ -194,9 +194,9 @@ fn act(script: &mut Script, directory: &Rc<RefCell<TestDirectory>>, step: &Staff
         StaffingStep::Claim(who, task) => {
             let directory = directory.borrow().clone();
             let groups = directory.groups.iter();
-            let theirs = groups.filter(|(_, members)| members.contains(PEOPLE[*who]));
+            let own = groups.filter(|(_, members)| members.contains(PEOPLE[*who]));
             let actor = Actor {
-                groups: theirs.map(|(group, _)| group.clone()).collect(),
+                groups: own.map(|(group, _)| group.clone()).collect(),
                 ..person(PEOPLE[*who])
             };
             drop(script.run_as(&actor, &Command::Claim { task: one(task).id }));

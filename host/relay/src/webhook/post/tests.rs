@@ -52,12 +52,12 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, answer: &str) -
 async fn receiver(answer: &'static str) -> (u16, JoinSet<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let mut asked = JoinSet::new();
-    asked.spawn(async move {
+    let mut requests = JoinSet::new();
+    requests.spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         serve(stream, answer).await
     });
-    (port, asked)
+    (port, requests)
 }
 
 fn url(text: &str) -> Url {
@@ -66,7 +66,7 @@ fn url(text: &str) -> Url {
 
 #[tokio::test]
 async fn a_post_has_the_documented_form_and_redirects_are_not_followed() {
-    let (port, mut asked) =
+    let (port, mut requests) =
         receiver("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
     let client = Post::new(&settings(AllowedAddresses::Private)).expect("settings");
     let status = client
@@ -76,10 +76,10 @@ async fn a_post_has_the_documented_form_and_redirects_are_not_followed() {
         )
         .await;
     assert_eq!(status.expect("a status"), 302);
-    let asked = asked.join_next().await.expect("one").expect("a request");
+    let request = requests.join_next().await.expect("one").expect("a request");
     assert!(
-        asked.starts_with("POST /hook?key=1 HTTP/1.1\r\n"),
-        "{asked}"
+        request.starts_with("POST /hook?key=1 HTTP/1.1\r\n"),
+        "{request}"
     );
     for header in [
         &*format!("host: 127.0.0.1:{port}"),
@@ -90,15 +90,15 @@ async fn a_post_has_the_documented_form_and_redirects_are_not_followed() {
         "content-length: 2",
     ] {
         assert!(
-            asked.lines().any(|line| line == header),
-            "{header} in {asked}"
+            request.lines().any(|line| line == header),
+            "{header} in {request}"
         );
     }
 }
 
 #[tokio::test]
 async fn names_are_looked_up_and_their_addresses_checked() {
-    let (port, mut asked) = receiver("HTTP/1.1 204 No Content\r\n\r\n").await;
+    let (port, mut requests) = receiver("HTTP/1.1 204 No Content\r\n\r\n").await;
     let inside = url(&format!("https://localhost:{port}/"));
     let client = Post::new(&settings(AllowedAddresses::Public)).expect("settings");
     let refused = client
@@ -117,7 +117,7 @@ async fn names_are_looked_up_and_their_addresses_checked() {
         client.send(&inside, message()).await.expect("a status"),
         204
     );
-    asked.join_next().await.expect("one").expect("a request");
+    requests.join_next().await.expect("one").expect("a request");
 }
 
 #[tokio::test]
@@ -176,8 +176,8 @@ async fn receiver_over_tls() -> (u16, PathBuf, JoinSet<Option<String>>) {
         .expect("a certificate with its key");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let mut asked = JoinSet::new();
-    asked.spawn(async move {
+    let mut requests = JoinSet::new();
+    requests.spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         let stream = TlsAcceptor::from(Arc::new(config))
             .accept(stream)
@@ -185,7 +185,7 @@ async fn receiver_over_tls() -> (u16, PathBuf, JoinSet<Option<String>>) {
             .ok()?;
         Some(serve(stream, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await)
     });
-    (port, file, asked)
+    (port, file, requests)
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn tls_requires_a_trusted_certificate_for_the_host_name() {
         ("localhost", false, false),
         ("127.0.0.1", true, false),
     ] {
-        let (port, file, mut asked) = receiver_over_tls().await;
+        let (port, file, mut requests) = receiver_over_tls().await;
         let settings = Settings {
             ca_file: is_trusted.then(|| file.clone()),
             ..settings(AllowedAddresses::Private)
@@ -203,8 +203,8 @@ async fn tls_requires_a_trusted_certificate_for_the_host_name() {
         let client = Post::new(&settings).expect("settings");
         let target = url(&format!("https://{host}:{port}/"));
         let sent = client.send(&target, message()).await;
-        let asked = asked.join_next().await.expect("one").expect("an end");
-        assert_eq!(asked.is_some(), is_accepted, "{host}");
+        let request = requests.join_next().await.expect("one").expect("an end");
+        assert_eq!(request.is_some(), is_accepted, "{host}");
         match sent {
             Ok(status) => assert!(is_accepted && status == 200, "{host}: {status}"),
             Err(error) => assert!(

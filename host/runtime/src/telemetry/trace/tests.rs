@@ -52,13 +52,13 @@ proptest! {
         "[0-9a-f]{2}-[0-9a-fg]{32}-[0-9a-f]{16}-[0-9a-f]{2}",
         "00-[0-9a-f]{31,33}-[0-9a-f]{15,17}-[0-9a-f]{2}",
     ]) {
-        let made = traceparent(Some(&header));
-        prop_assert!(parse(&made).is_some(), "{made}");
+        let parent = traceparent(Some(&header));
+        prop_assert!(parse(&parent).is_some(), "{parent}");
         if let Some((trace, _)) = parse(&header) {
-            prop_assert_eq!(&made[3..35], trace);
-            prop_assert_ne!(&made[36..52], &header[36..52]);
+            prop_assert_eq!(&parent[3..35], trace);
+            prop_assert_ne!(&parent[36..52], &header[36..52]);
         } else {
-            prop_assert_ne!(made, header);
+            prop_assert_ne!(parent, header);
         }
     }
 }

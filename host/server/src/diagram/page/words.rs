@@ -17,7 +17,7 @@ pub(in super::super) struct Words {
 
 impl Words {
     pub(in super::super) fn of(graph: &Graph, path: Option<&Taken>) -> Words {
-        let (what, told) = match path {
+        let (what, sentences) = match path {
             None => ("the ways between them", declared(graph)),
             Some(path) => ("the path taken through them", taken(graph, path)),
         };
@@ -25,7 +25,7 @@ impl Words {
             "" => format!("States of the flow and {what}"),
             title => format!("{title}: states and {what}"),
         };
-        let about = [graph.description.as_str(), &told];
+        let about = [graph.description.as_str(), &sentences];
         let about = about.into_iter().filter(|text| !text.is_empty());
         Words {
             title,
@@ -66,8 +66,8 @@ fn declared(graph: &Graph) -> String {
 fn taken(graph: &Graph, path: &Taken) -> String {
     let active = path.active.iter().map(|(name, work)| {
         let work = work.iter().map(|line| label(line));
-        let told: Vec<_> = [named(graph, name)].into_iter().chain(work).collect();
-        told.join(", ")
+        let parts: Vec<_> = [named(graph, name)].into_iter().chain(work).collect();
+        parts.join(", ")
     });
     let active: Vec<String> = active.collect();
     let mut sentences = vec![if active.is_empty() {

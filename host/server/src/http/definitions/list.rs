@@ -77,11 +77,11 @@ pub(in crate::http) async fn list_all(
         choice: query.versions.map(Into::into).unwrap_or_default(),
         ..VersionFilter::default()
     };
-    let asked = PageQuery {
+    let page_query = PageQuery {
         after: query.after,
         limit: query.limit,
     };
-    Ok(axum::Json(versions(&app, &who, filter, &asked).await?))
+    Ok(axum::Json(versions(&app, &who, filter, &page_query).await?))
 }
 
 /// Lists the versions of one definition, newest first.
@@ -111,10 +111,10 @@ async fn versions(
     app: &App,
     who: &Identity,
     filter: VersionFilter<'_>,
-    asked: &PageQuery,
+    page_query: &PageQuery,
 ) -> Result<Page<VersionSummary>, Problem> {
-    let limit = limit(asked.limit)?;
-    let after: Option<Position> = decode(asked.after.as_deref())?;
+    let limit = limit(page_query.limit)?;
+    let after: Option<Position> = decode(page_query.after.as_deref())?;
     let filter = VersionFilter {
         after: after
             .as_ref()

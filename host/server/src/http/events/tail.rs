@@ -102,8 +102,8 @@ impl Tail {
             return TailRead::Behind;
         }
         let begin = self.events.partition_point(|one| one.cursor <= position);
-        let asked = |one: &&RenderedEvent| filter.matches(&one.facts);
-        let next = self.events.range(begin..).filter(asked);
+        let is_wanted = |one: &&RenderedEvent| filter.matches(&one.facts);
+        let next = self.events.range(begin..).filter(is_wanted);
         let mut next: Vec<_> = next.take(TAKEN_MAX + 1).collect();
         let is_cut = next.len() > TAKEN_MAX;
         next.truncate(TAKEN_MAX);

@@ -19,7 +19,7 @@ fn a_request_that_only_reads_is_no_change() {
 
 #[test]
 fn what_a_caller_writes_is_no_label() {
-    for (method, path, told) in [
+    for (method, path, expected) in [
         (Method::POST, "/v1/instances", "start"),
         (Method::POST, "/v1/tasks/x/decide", "decide"),
         (Method::POST, "/v1/tasks/x/anything", "post"),
@@ -35,6 +35,6 @@ fn what_a_caller_writes_is_no_label() {
             "other",
         ),
     ] {
-        assert_eq!(action(&method, path), told, "{path}");
+        assert_eq!(action(&method, path), expected, "{path}");
     }
 }

@@ -146,15 +146,17 @@ impl Flow for Everything {
             (Each, Shift) => Plan::stay()
                 .without_attribute("boolean")
                 .cancel(second(facts)?)
-                .note_with("shifted", "It is shifted.", &told(facts, event))
-                .publish("shifted", &told(facts, event)),
-            (Each, More) => Plan::spawn([item("three")]).note_with("more", "One more.", &event.input),
+                .note_with("shifted", "It is shifted.", &summary(facts, event))
+                .publish("shifted", &summary(facts, event)),
+            (Each, More) => {
+                Plan::spawn([item("three")]).note_with("more", "One more.", &event.input)
+            }
             (Each, Again) => Plan::reoffer(),
             (Each, Agree) => match event.quorum(Agree) {
-                Quorum::Reached => Plan::to(All).publish("agreed", &told(facts, event)),
-                _ => Plan::stay().publish("open", &told(facts, event)),
+                Quorum::Reached => Plan::to(All).publish("agreed", &summary(facts, event)),
+                _ => Plan::stay().publish("open", &summary(facts, event)),
             },
-            (Own, _) => Plan::end_branch().publish("own", &told(facts, event)),
+            (Own, _) => Plan::end_branch().publish("own", &summary(facts, event)),
             _ => Plan::along(facts, event)?,
         })
     }
@@ -172,12 +174,20 @@ impl Flow for Everything {
                 .deadline(Due::working(hours(8), calendar).escalate())
                 .deadline(Due::at(at()).fire(Late))
                 .deadline(Due::After(days(90)).cancel("too late"))
-                .subscribe(SignalSubscription::to(Called).correlation("each").buffered()),
+                .subscribe(
+                    SignalSubscription::to(Called)
+                        .correlation("each")
+                        .buffered(),
+                ),
             Named => {
-                let first = Offer::new("first").to_user("reviewer").to_manager_of("author");
+                let first = Offer::new("first")
+                    .to_user("reviewer")
+                    .to_manager_of("author");
                 let second = Offer::new("second").to_group(group).owned_by("reviewer2");
                 Assignment::new([
-                    first.retain().deadline(Due::After(minutes(30)).release().since_claim()),
+                    first
+                        .retain()
+                        .deadline(Due::After(minutes(30)).release().since_claim()),
                     second.deadline(Due::working_days(2, calendar).remind()),
                     Offer::new("third").to_group(group).round_robin(),
                     Offer::new("fourth").to_group(group).least_loaded(),
@@ -185,7 +195,9 @@ impl Flow for Everything {
                 .more_than(1, 2)
             }
             Item => {
-                let Part { label } = facts.entering().map_or_else(|| fault("no_item", "No item."), StateInstance::item)?;
+                let Part { label } = facts
+                    .entering()
+                    .map_or_else(|| fault("no_item", "No item."), StateInstance::item)?;
                 Assignment::new([Offer::new(&label).to_user("reviewer")])
             }
             Own => Assignment::to_user(facts.initiator()),
@@ -205,10 +217,17 @@ impl Flow for Everything {
     fn wait(facts: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
         let data = json!({ "title": facts.data.name });
         let child = |id: &str| Child::new("document-approval", "document", id, &data);
-        let children = [child("attached").on_end(Ended), child("detached").detached()];
+        let children = [
+            child("attached").on_end(Ended),
+            child("detached").detached(),
+        ];
         Ok(Waiting::for_children(children)
             .deadline(Due::working_days(7, &facts.config.calendar).fire(Late))
-            .subscribe(SignalSubscription::to(Called).correlation("parts").buffered()))
+            .subscribe(
+                SignalSubscription::to(Called)
+                    .correlation("parts")
+                    .buffered(),
+            ))
     }
 }
 
@@ -224,7 +243,7 @@ fn at() -> Moment {
 }
 
 /// The facts that flow logic gets about an event.
-fn told(facts: &Facts<Everything>, event: &Event<Everything>) -> Value {
+fn summary(facts: &Facts<Everything>, event: &Event<Everything>) -> Value {
     json!({
         "actor": event.actor().map(|actor| &actor.id),
         "comment": event.comment(),

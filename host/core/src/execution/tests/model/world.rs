@@ -156,8 +156,8 @@ impl World {
 
     fn groups_of(&self, person: &str) -> Vec<String> {
         let groups = self.groups.iter();
-        let theirs = groups.filter(|(_, members)| members.contains(person));
-        theirs.map(|(group, _)| group.clone()).collect()
+        let own = groups.filter(|(_, members)| members.contains(person));
+        own.map(|(group, _)| group.clone()).collect()
     }
 
     /// The person as a host would load them.

@@ -151,7 +151,7 @@ impl Ledger {
                     && !state_instance.marked
                     && of(state_instance)
             });
-            let mut told = offered.iter().filter(|(state, _)| state == name);
+            let mut assignments = offered.iter().filter(|(state, _)| state == name);
             let lacks = meant.into_iter().any(|(id, state_instance)| {
                 let own = self.is_own_work(*id);
                 let other = &self.graphs[1 - self.version];
@@ -159,7 +159,7 @@ impl Ledger {
                     state_instance.spent.contains(person)
                         || self.has_decided_elsewhere(other, renamed, name, person)
                 };
-                told.any(|(_, assignment)| {
+                assignments.any(|(_, assignment)| {
                     !self.enough(world, state_instance, (own, &spent), assignment)
                 })
             });

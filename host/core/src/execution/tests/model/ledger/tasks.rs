@@ -59,9 +59,9 @@ impl Ledger {
         }
         if self.is_own_work(state) {
             let mine = Candidate::User(self.initiator.clone());
-            let theirs = task.candidates.iter().all(|candidate| *candidate == mine)
+            let is_own = task.candidates.iter().all(|candidate| *candidate == mine)
                 && hand.iter().all(|hand| hand.owner == self.initiator);
-            ensure(theirs, || format!("own work of others: {task:?}"))?;
+            ensure(is_own, || format!("own work of others: {task:?}"))?;
         }
         let is_new = self.state_instances[&state].since == task.created_at;
         let able = if hand.is_none() && task.label == ALLOCATED && is_new {
@@ -157,7 +157,7 @@ impl Ledger {
                 ..
             },
             Command::Decide {
-                task: asked,
+                task: wanted_task,
                 outcome: wanted,
                 ..
             },
@@ -165,7 +165,7 @@ impl Ledger {
         else {
             return Err(format!("{} decides", now.command.action()));
         };
-        ensure(task == asked && outcome == wanted, || {
+        ensure(task == wanted_task && outcome == wanted, || {
             format!("{task} {outcome} was not asked")
         })?;
         let owner = self
@@ -372,8 +372,8 @@ impl Ledger {
             };
             ensure(is_meant, || format!("{task} is offered to others"))?;
             let mine = Candidate::User(self.initiator.clone());
-            let theirs = to.iter().all(|candidate| *candidate == mine);
-            ensure(theirs || !self.is_own_work(work.state_instance), || {
+            let is_own = to.iter().all(|candidate| *candidate == mine);
+            ensure(is_own || !self.is_own_work(work.state_instance), || {
                 "own work is offered to others".into()
             })?;
             self.open(task)?.offered = to.to_vec();

@@ -128,9 +128,11 @@ impl Ledger {
                 outcome,
                 ..
             } => {
-                let asked = matches!(now.command,
+                let is_reported = matches!(now.command,
                     Command::ChildEnded { child: of, outcome: with, .. } if of == child && with == outcome);
-                ensure(asked, || format!("{} ends a child", now.command.action()))?;
+                ensure(is_reported, || {
+                    format!("{} ends a child", now.command.action())
+                })?;
                 self.active(*state)?;
                 let known = self.children.get_mut(child);
                 let known =
@@ -258,7 +260,7 @@ impl Ledger {
             || "other signals are kept".into(),
         )?;
         // Those of state instances that are over as well: whoever has not ended there is to be cancelled.
-        let told: Vec<_> = instance
+        let children: Vec<_> = instance
             .state_instances()
             .flat_map(|state_instance| {
                 state_instance
@@ -267,10 +269,10 @@ impl Ledger {
                     .map(move |child| (state_instance.id, child))
             })
             .collect();
-        ensure(told.len() == self.children.len(), || {
+        ensure(children.len() == self.children.len(), || {
             "children are lost".into()
         })?;
-        for (state_instance, child) in told {
+        for (state_instance, child) in children {
             let known = self.children.get(&child.id);
             let is_same = known.is_some_and(|known| {
                 known.state_instance == state_instance
